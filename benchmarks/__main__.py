@@ -21,6 +21,7 @@ NAMES = (
     "view",
     "film",
     "compare",
+    "replay",
     "scrubbing",
     "proof",
     "grounding",

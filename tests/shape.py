@@ -38,7 +38,7 @@ SLACK = 0.02
 
 LIMITS: dict[str, float] = {
     "package: files": 384,
-    "package: lines of code": 69_340,
+    "package: lines of code": 69_650,
     "package: median lines of a file (at least)": 186,
     "package: share of import lines (%)": 8.0,
     "package: types for answers": 9,

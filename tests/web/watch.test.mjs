@@ -72,6 +72,23 @@ test('code that cannot be loaded is shown with its file and line, and the old co
   await told().getByText(/^Same as before/).waitFor();
 });
 
+test('a clock in the instruction can be ignored', async () => {
+  const timed = (time) => sound.replace(WORDS, `in euros, at ${time}`);
+  const at = page.url();
+  await save(timed('9:05'));
+  await told().getByText(/^Differs/).waitFor();
+  await page.goto('about:blank');
+  await page.goto(at);
+  await ask(page, 'pears', { app: APP });
+  await save(timed('9:06'));
+  await strip().getByText(/^Only a date or time \('9:05', now '9:06'\) differs/).waitFor();
+  await page.screenshot({ path: path.join(process.env.PRISM_PICTURES, 'clock.png') });
+  await page.evaluate(() => document.activeElement?.blur());
+  await page.keyboard.press('u');
+  await told().getByText(/^Same as before/).waitFor();
+  await page.goto(at);
+});
+
 test('compare opens both runs', async () => {
   const at = page.url();
   await differs();

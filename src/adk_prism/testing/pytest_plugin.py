@@ -93,8 +93,19 @@ class _Recorded:
         if self._recording is not None and not self._recording.write():
             pytest.fail(f"{self.file.name} was not written: the test ran no agent.", pytrace=False)
 
+    def claim(self, item: pytest.Item) -> None:
+        """Raise `UsageError` if another test has recorded the file: one of the two would then fail."""
+        owner = item.config.stash.setdefault(_RECORDED, {}).setdefault(self.file, item.nodeid)
+        if self.is_made_anew and owner != item.nodeid:
+            raise UsageError(
+                f"{self.file.name} is the recording of {owner}: give each test, and each set of parameters"
+                f" (pytest.param(…, marks=pytest.mark.{MARK}(…))), a file of its own."
+            )
+
 
 _KEY = pytest.StashKey[_Recorded]()
+_RECORDED = pytest.StashKey[dict[Path, str]]()
+"""Which test the file of a recording belongs to."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -106,9 +117,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     recorded: _Recorded | None = None
     try:
         recorded = item.stash[_KEY] = _Recorded(item, mark)
+        recorded.claim(item)
         recorded.start()
     except PrismError as error:
-        record = "" if recorded is None else f" To record it: pytest --adk-record {item.nodeid}"
+        is_told = recorded is None or recorded.is_made_anew
+        record = "" if is_told else f" To record it: pytest --adk-record {item.nodeid}"
         item.stash[_FAULT] = error.detail + record
     try:
         return (yield)

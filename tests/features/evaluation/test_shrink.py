@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,6 +65,66 @@ root_agent = LlmAgent(
 '''
 
 
+TEAM = '''
+import itertools
+from google.adk.agents import LlmAgent, SequentialAgent
+from google.adk.models import BaseLlm, LlmResponse
+from google.adk.tools import AgentTool
+from google.genai import types
+
+count = itertools.count()
+
+class Clerk(BaseLlm):
+    async def generate_content_async(self, llm_request, stream=False):
+        """The one in a tool refuses for its own tool, the boss for what its function says."""
+        told = str(llm_request.config.system_instruction)
+        last = llm_request.contents[-1].parts[-1]
+        if "You check." in told:
+            part = types.Part(text="forbidden" if "audit" in llm_request.tools_dict else "fine")
+        elif last.text == "pay me" and "checker" in llm_request.tools_dict:
+            part = types.Part(function_call=types.FunctionCall(name="checker", args={"request": "?"}))
+        elif "Trust the checker." in told and "forbidden" in str(last.function_response):
+            seller = "`seller`" if "`seller`" in told else ""
+            part = types.Part(text=f"I refuse. {seller}")
+        else:
+            part = types.Part(text="Here you are.")
+        yield LlmResponse(content=types.ModelContent(part), model_version="clerk-1")
+
+def audit() -> dict:
+    """Look into the books."""
+    return {}
+
+def weather() -> dict:
+    """Say how the weather is."""
+    return {}
+
+async def duties(context) -> str:
+    return f"Run {next(count)}. You are the boss.\\nTrust the checker. Smile."
+
+model = Clerk(model="clerk-1")
+checker = LlmAgent(
+    name="checker",
+    model=model,
+    description="Checks.",
+    instruction="You check. Be kind.",
+    tools=[audit, weather],
+)
+buyer = LlmAgent(name="buyer", model=model, description="Buys.", static_instruction="Buy.", tools=[weather])
+seller = SequentialAgent(
+    name="seller",
+    description="Sells.",
+    sub_agents=[LlmAgent(name="packer", model=model, instruction="Pack.")],
+)
+root_agent = LlmAgent(
+    name="boss",
+    model=model,
+    instruction=duties,
+    tools=[AgentTool(checker), weather],
+    sub_agents=[buyer, seller],
+)
+'''
+
+
 class Kept(NamedTuple):
     folder: Path
     log: str
@@ -73,9 +134,15 @@ class Kept(NamedTuple):
 @pytest.fixture
 async def kept(tmp_path: Path) -> AsyncIterator[Kept]:
     """Record five messages; the last one fails."""
+    async with recorded(tmp_path, CODE) as kept:
+        yield kept
+
+
+@asynccontextmanager
+async def recorded(tmp_path: Path, code: str) -> AsyncIterator[Kept]:
     agents = tmp_path / "agents"
     agents.mkdir()
-    write_app(agents, APP, CODE)
+    write_app(agents, APP, code)
     log = f"sqlite:///{tmp_path}/runs.db"
     with restored():
         runs = []
@@ -124,6 +191,30 @@ async def test_what_is_needed_is_left(
     await stored.open()
     assert [each.run for each in await stored.list()][-1] == found["run"]
     await stored.close()
+
+
+async def test_agents_and_instructions_that_functions_make(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those that are not needed go with all they have; what is needed inside a tool stays."""
+    async with recorded(tmp_path, TEAM) as kept:
+        assert await shrink(kept, "--fails", "refuse.*seller", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["messages"] == ["pay me"]
+    assert found["kept"] == [
+        "agent seller of boss",
+        "part 1 of the instruction of checker",
+        "part 2 of the instruction of boss",
+        "tool audit of checker",
+        "tool checker of boss",
+    ]
+    assert found["instructions"] == {"boss": "Trust the checker. ", "checker": "You check. "}
+    assert {"agent buyer of boss", "agent packer of seller", "tool weather of buyer"} <= {
+        *found["dropped"]
+    }
+    assert found["sizes"]["agent"] == {"left": 1, "of": 3}
+    assert found["fixed"] == ["the static instruction of buyer"]
+    assert found["isMinimal"]
 
 
 async def test_a_case_that_fails(kept: Kept, tmp_path: Path) -> None:
@@ -225,7 +316,7 @@ def test_each_candidate_has_trials_until_it_is_clear() -> None:
         return next(results)
 
     shrinker = Shrinker(try_once, trials=3, runs=100, seconds=60)
-    best = asyncio.run(shrinker.shrink(pieces(1)))
+    best = asyncio.run(shrinker.shrink(pieces(1), lambda: pieces(1), lambda candidate: candidate))
     assert best == frozenset(pieces(1))
     assert [len(each) for each in tried] == [1, 1, 1, 0, 0]
     assert shrinker.rates[best].failed == 2

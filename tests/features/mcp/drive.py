@@ -41,10 +41,15 @@ async def main() -> None:
                 found = re.search(pattern, text)
                 known[f"${name}"] = found[1] if found else ""
             results.append([tool, answer.is_error, text])
+        resource = ""
+        if known.get("$run"):
+            read = await client.read_resource(f"adk-prism://runs/{known['$run']}")
+            resource = "".join(getattr(part, "text", "") for part in read.contents)
     about = {
         each.name: bool(each.annotations and each.annotations.read_only_hint) for each in listed
     }
-    print(json.dumps({"tools": about, "prompts": [p.name for p in prompts], "results": results}))
+    named = {"tools": about, "prompts": [p.name for p in prompts], "resource": resource}
+    print(json.dumps({**named, "results": results}))
 
 
 asyncio.run(main())

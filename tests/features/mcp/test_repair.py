@@ -58,9 +58,11 @@ def test_a_repair(tmp_path: Path) -> None:
                 ["run_again", {"run": "$run", "instructions": BETTER}, ["new", RUN]],
                 ["compare_runs", {"a": "$run", "b": "$new"}],
                 ["add_eval_case", {"app": APP, "set_id": "prices", "run": "$new"}],
+                ["run_eval_set", {"app": APP, "set_id": "none"}],
             ],
         )
-        assert [text for _, failed, text in found["results"] if failed] == []
+        [refused] = [text for _, failed, text in found["results"] if failed]
+        assert "no eval set 'none'" in refused
         texts = [text for _, _, text in found["results"]]
         assert "It costs 5 dollars." in texts[1]
         assert "Name the price." in texts[2]
@@ -72,4 +74,4 @@ def test_a_repair(tmp_path: Path) -> None:
         assert (agents / APP / "prices.evalset.json").is_file()
     guide = (ROOT / "docs" / "guides" / "mcp.md").read_text(encoding="utf-8")
     shown = re.findall(r"^> (\w+) \{", guide, re.MULTILINE)
-    assert shown == [tool for tool, _, _ in found["results"]]
+    assert shown == [tool for tool, failed, _ in found["results"] if not failed]

@@ -80,6 +80,13 @@ def test_a_run_of_five_thousand_events_keeps_what_matters() -> None:
     assert "ended: finished" in found.text.splitlines()[-1]
 
 
+def test_words_of_other_scripts_are_more_tokens() -> None:
+    """They count as bytes, so that the room is never more than some 8,000 tokens."""
+    rows = [Row(number, "助手: " + "长" * 400) for number in range(1, 200)]
+    found = transcript(rows)
+    assert len(found.text.encode()) <= CHARACTERS
+
+
 def test_rows_that_do_not_fit_are_named() -> None:
     """With the cursor after which they are read."""
     rows = [Row(number, f"helper: {'word ' * 40}") for number in range(1, 400)]

@@ -139,6 +139,16 @@ def test_an_empty_project_records_and_plays(project: Path) -> None:
     assert run(project)[0] == 0
 
 
+def test_two_tests_do_not_record_into_one_file(project: Path) -> None:
+    """The second one would overwrite what the first one needs."""
+    other = TEST[TEST.index("@pytest.mark") :].replace("test_refund", "test_again")
+    (project / "test_refund.py").write_text(TEST + other)
+    code, shown = run(project, "--adk-record")
+    assert code == 1
+    assert "1 passed, 1 error" in shown
+    assert "refund.jsonl is the recording of test_refund.py::test_refund: give each test" in shown
+
+
 WRONG = {
     "no file": ("@pytest.mark.adk_recording()", "The mark adk_recording is wrong"),
     "an unknown word": ('@pytest.mark.adk_recording("a", x=1)', "The mark adk_recording is wrong"),

@@ -283,7 +283,7 @@ async def test_a_clock_is_pointed_out_and_can_be_ignored() -> None:
         now["time"] = "2026-03-04 11:12:13"
         found = await rerun(server, run, models="recorded")
         difference = found["models"]["difference"]
-        assert difference["rule"] == "clock"
+        assert difference["rules"] == ["clock"]
         assert "--ignore clock" in difference["detail"]
         assert "'2026-01-01 10:00', now '2026-03-04 11:12:13'" in difference["detail"]
         for rule in ("clock", r"It is [^.]*\."):
@@ -378,7 +378,7 @@ async def test_live_tools_with_recorded_models() -> None:
         found = await rerun(server, run, models="recorded", tools="live")
         difference = found["models"]["difference"]
         assert (difference["call"], difference["parts"][0]["part"]) == (2, "contents/2")
-        assert difference["rule"] == "number"
+        assert difference["rules"] == ["number"]
         assert (await ending(server, found["run"])).outcome == "failed"
         assert await answers(server, found["run"]) == [{"n": 2}]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,15 +92,19 @@ async def say(client: httpx.AsyncClient, text: str, app: str = APP) -> None:
 class Strip:
     """What a page shows of a conversation."""
 
-    def __init__(self, client: httpx.AsyncClient, app: str = APP) -> None:
+    def __init__(
+        self, client: httpx.AsyncClient, app: str = APP, ignore: Sequence[str] = ()
+    ) -> None:
         self._client = client
         self._path = f"/api/watch/{app}/s"
         self._number = -1
+        self._ignore = list(ignore)
 
     async def next(self) -> Json:
         """Wait for something new that is no intermediate state."""
         while True:
-            answer = await self._client.get(self._path, params={"after": self._number}, timeout=60)
+            asked = {"after": self._number, "ignore": self._ignore}
+            answer = await self._client.get(self._path, params=asked, timeout=60)
             assert answer.status_code == 200, answer.text
             found: Json = answer.json()
             self._number = found["number"]

@@ -1,8 +1,8 @@
 """`adk-prism shrink`: the smallest conversation that still fails.
 
-A candidate is a conversation with fewer messages, less state, fewer tools or a shorter instruction. It is run
-in memory, with the code of now: models and tools are answered from the recording where that has the same
-request or call; elsewhere the live model is asked, and tools only with `--tools auto`.
+A candidate is a conversation with fewer messages, agents, tools or keys of the state, or a shorter
+instruction. It is run in memory, with the code of now: models and tools are answered from the recording where
+that has the same request or call; elsewhere the live model is asked, and tools only with `--tools auto`.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ async def _shrink(args: argparse.Namespace) -> int:
     try:
         conversation = await read_conversation(apps, gathered, pattern, case, args)
         shrinker = Shrinker(conversation.fails, args.trials, args.budget, args.seconds)
-        best = await shrinker.shrink(conversation.pieces)
+        best = await shrinker.shrink(conversation.pieces(), conversation.learned, conversation.used)
         rate = shrinker.rates.get(best)
         if rate is None or not rate.fails:
             return _refuse(conversation, shrinker)
@@ -128,7 +128,7 @@ async def _shrink(args: argparse.Namespace) -> int:
 
 def _refuse(conversation: Conversation, shrinker: Shrinker) -> int:
     """Say why there is nothing to shrink."""
-    rate = shrinker.rates.get(frozenset(conversation.pieces))
+    rate = shrinker.rates.get(frozenset(conversation.pieces()))
     if rate is None:
         return fail("the budget ended before the whole conversation was tried", USAGE)
     why = f"; the last run ended: {conversation.last}" if conversation.last else ""
@@ -203,9 +203,10 @@ def _write_case(path: str, case: Mapping[str, Any]) -> None:
 def _shown(
     conversation: Conversation, shrinker: Shrinker, best: Candidate, run: str
 ) -> dict[str, Any]:
-    rate, whole = shrinker.rates[best], shrinker.rates[frozenset(conversation.pieces)]
+    every = frozenset(conversation.pieces())
+    rate, whole = shrinker.rates[best], shrinker.rates[every]
     sizes = {
-        kind: [sum(p.kind == kind for p in best), sum(p.kind == kind for p in conversation.pieces)]
+        kind: [sum(p.kind == kind for p in best), sum(p.kind == kind for p in every)]
         for kind in ORDER
     }
     sizes["message"] = [count + 1 for count in sizes["message"]]  # the last one always stays
@@ -219,6 +220,7 @@ def _shown(
         "withoutAnswer": conversation.unanswered,
         "sizes": {kind: {"left": left, "of": of} for kind, (left, of) in sizes.items()},
         "kept": sorted(piece.shown() for piece in best),
+        "dropped": sorted(piece.shown() for piece in every - best),
         "messages": conversation.texts(best),
         "instructions": conversation.instructions(best),
         "fixed": conversation.fixed,
@@ -234,7 +236,8 @@ def _print(shown: Mapping[str, Any]) -> None:
     lines += [f"  user: {text[:LONGEST_SHOWN]}" for text in shown["messages"]]
     for agent, text in shown["instructions"].items():
         lines += [f"  instruction of {agent}:", *(f"    {line}" for line in text.splitlines())]
-    lines += [f"  needed: {name}" for name in shown["kept"] if name.startswith(("tool", "state"))]
+    named = ("agent", "tool", "state")
+    lines += [f"  needed: {name}" for name in shown["kept"] if name.startswith(named)]
     lines += list(_remarks(shown))
     write_text("".join(f"{printable(line)}\n" for line in lines))
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.readonly_context import ReadonlyContext
 from google.adk.runners import Runner
+from google.adk.workflow import BaseNode
 
 from adk_prism.adk.agents import walk_agents
 from adk_prism.adk.apps import Apps
@@ -20,12 +25,12 @@ from adk_prism.facts.state import read_object, read_value
 from adk_prism.features.compare.comparison import compare
 from adk_prism.features.evaluation.evaluation import Evaluation, Trial
 from adk_prism.features.evaluation.evaluations import Evaluator
-from adk_prism.features.evaluation.shrinking import Candidate, Piece, sentences
+from adk_prism.features.evaluation.shrinking import MOST_SENTENCES, Candidate, Piece, sentences
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.model_calls.writer import ModelCallWriter
 from adk_prism.features.page.outline import outline
 from adk_prism.features.rerun import recorded_tools
-from adk_prism.features.rerun.changed_app import model_of, with_agents
+from adk_prism.features.rerun.changed_app import copy_agents, model_of, with_agents
 from adk_prism.features.rerun.command import Gathered
 from adk_prism.features.rerun.recorded_models import RecordedModels, read_calls, recorded_copy
 from adk_prism.features.rerun.recorded_requests import Rules
@@ -42,6 +47,9 @@ MOST_CONTINUATIONS = 50
 
 MOST_KEPT = 20
 """Candidates whose runs are kept: the smallest one is among the last that failed, but for bad luck."""
+
+_INSTRUCTIONS = ("instruction", "global_instruction")
+"""The fields of an agent with a text, or a function that makes one."""
 
 Entries = list[records.Entry]
 
@@ -124,19 +132,25 @@ class Conversation:
             if own is not None
             else {k: read_value(v) for k, v in head.state.items()}
         )
-        self._agents = [node for node in walk_agents(runner.agent) if isinstance(node, LlmAgent)]
+        nodes = list(walk_agents(runner.agent))
+        self._agents = [node for node in nodes if isinstance(node, LlmAgent)]
+        self._parents = [node for node in nodes if isinstance(node, BaseAgent) and node.sub_agents]
         self._sentences = {
-            agent.name: sentences(agent.instruction)
-            for agent in self._agents
-            if isinstance(agent.instruction, str)
+            _owner(agent, field): list[str]() for agent in self._agents for field in _INSTRUCTIONS
         }
+        """Of each instruction. What a function says becomes known when it is called."""
+        for agent in self._agents:
+            for field in _INSTRUCTIONS:
+                if isinstance(text := getattr(agent, field), str):
+                    self._sentences[_owner(agent, field)] = sentences(text)
+        self._heard: dict[str, list[Sequence[str]]] | None = {}
+        """The sentences of each text that a function made, until everything was tried once."""
         self.fixed = [
-            f"the instruction of {agent.name}, which is made by a function"
+            f"the static instruction of {agent.name}"
             for agent in self._agents
-            if not isinstance(agent.instruction, str)
+            if agent.static_instruction
         ]
-        """What cannot be shrunk, and why."""
-        self.pieces: list[Piece] = list(self._pieces())
+        """What cannot be shrunk."""
         self.failing: dict[Candidate, dict[records.RunId, Entries]] = {}
         """The runs of the last candidates that failed."""
         self.unanswered = 0
@@ -144,14 +158,34 @@ class Conversation:
         self.last = ""
         """How the last run ended."""
 
-    def _pieces(self) -> Sequence[Piece]:
+    def pieces(self) -> Sequence[Piece]:
+        """Return all that can be left out; what functions say is not known from the start."""
         found = [Piece("message", "", str(n)) for n in range(len(self._messages) - 1)]
         found += [Piece("state", "", key) for key in self._state]
+        for parent in self._parents:
+            found += [Piece("agent", parent.name, agent.name) for agent in parent.sub_agents]
         for agent in self._agents:
             found += [Piece("tool", agent.name, name) for name in map(_tool_name, agent.tools)]
-        for name, parts in self._sentences.items():
-            found += [Piece("instruction", name, str(n)) for n in range(len(parts))]
+        for owner, parts in self._sentences.items():
+            found += [Piece("instruction", owner, str(n)) for n in range(len(parts))]
         return list(dict.fromkeys(found))
+
+    def learned(self) -> Sequence[Piece]:
+        """Return all that can be left out, now that everything was tried together."""
+        for owner, texts in (self._heard or {}).items():
+            counts = Counter(each for parts in texts for each in set(parts))
+            # What is said once only, such as the time of day, cannot be known again, and stays.
+            least = min(2, len(texts))
+            often = (each for parts in texts for each in parts if counts[each] >= least)
+            self._sentences[owner] = list(dict.fromkeys(often))[:MOST_SENTENCES]
+        self._heard = None
+        return self.pieces()
+
+    def used(self, candidate: Candidate) -> Candidate:
+        """Return a candidate without the parts of agents that are left out, with a tool or by themselves."""
+        nodes = walk_agents(copy_agents(self._runner.agent, lambda agent: _parts(agent, candidate)))
+        names = {_owner(node, field) for node in nodes for field in _INSTRUCTIONS}
+        return frozenset(piece for piece in candidate if not piece.owner or piece.owner in names)
 
     # -------------------------------------------------------------- what is left
 
@@ -160,15 +194,34 @@ class Conversation:
         return [_text(message) for message in self._kept_messages(candidate)]
 
     def instructions(self, candidate: Candidate) -> dict[str, str]:
-        """Return the instructions that are left, by agent."""
-        return {
-            name: "".join(
+        """Return what is left of the instructions of a candidate's agents."""
+        owners = {piece.owner for piece in candidate if piece.kind == "instruction"}
+        return {o: self._left_of(o, candidate) for o in self._sentences if o in owners}
+
+    def _left_of(self, owner: str, candidate: Candidate) -> str:
+        parts = enumerate(self._sentences[owner])
+        return "".join(t for n, t in parts if Piece("instruction", owner, str(n)) in candidate)
+
+    def _instruction(self, agent: LlmAgent, field: str, candidate: Candidate) -> Any:
+        """Return an instruction of which a candidate has less: a text, or a function that makes it."""
+        owner, given = _owner(agent, field), getattr(agent, field)
+        if isinstance(given, str):
+            return self._left_of(owner, candidate)
+
+        async def made(context: ReadonlyContext) -> str:
+            text = given(context)
+            parts = sentences(await text if inspect.isawaitable(text) else text)
+            if self._heard is not None:
+                self._heard.setdefault(owner, []).append(parts)
+                return "".join(parts)
+            left_out = {
                 text
-                for n, text in enumerate(parts)
-                if Piece("instruction", name, str(n)) in candidate
-            )
-            for name, parts in self._sentences.items()
-        }
+                for n, text in enumerate(self._sentences[owner])
+                if Piece("instruction", owner, str(n)) not in candidate
+            }
+            return "".join(each for each in parts if each not in left_out)
+
+        return made
 
     def eval_case(self, candidate: Candidate) -> dict[str, Any]:
         """Return an eval case: that of `--eval` with less in it; else one that expects nothing yet."""
@@ -231,17 +284,13 @@ class Conversation:
             return has_failed
 
     def _variant(self, own: Runner, candidate: Candidate, models: RecordedModels) -> Variant:
-        texts = self.instructions(candidate)
-
-        def change(agent: LlmAgent) -> dict[str, Any]:
-            kept = [
-                tool
-                for tool in agent.tools
-                if Piece("tool", agent.name, _tool_name(tool)) in candidate
-            ]
-            model = recorded_copy(model_of(agent), agent.name, models)
-            update: dict[str, Any] = {"tools": kept, "model": model}
-            return update | ({"instruction": texts[agent.name]} if agent.name in texts else {})
+        def change(agent: BaseAgent) -> dict[str, Any]:
+            update = _parts(agent, candidate)
+            if isinstance(agent, LlmAgent):
+                update["model"] = recorded_copy(model_of(agent), agent.name, models)
+                for field in _INSTRUCTIONS:
+                    update[field] = self._instruction(agent, field, candidate)
+            return update
 
         runner = with_agents(own, change, models)
         artifacts = recorded_tools.stored_artifacts(runner.artifact_service, self._origin)
@@ -308,6 +357,20 @@ def _outcome(entries: Entries) -> str:
     found = outline(entries)
     said = compare(found, found).answer["a"]
     return f"{said}\n{found.outcome}: {found.code}" if found.outcome != "finished" else said
+
+
+def _owner(agent: BaseNode, field: str) -> str:
+    """Return the name of an agent's instruction in pieces."""
+    return f"{agent.name} (global)" if field == "global_instruction" else agent.name
+
+
+def _parts(agent: BaseAgent, candidate: Candidate) -> dict[str, Any]:
+    """Return the sub-agents and tools that an agent has in a candidate."""
+    agents = [a for a in agent.sub_agents if Piece("agent", agent.name, a.name) in candidate]
+    if not isinstance(agent, LlmAgent):
+        return {"sub_agents": agents}
+    tools = [t for t in agent.tools if Piece("tool", agent.name, _tool_name(t)) in candidate]
+    return {"sub_agents": agents, "tools": tools}
 
 
 def _tool_name(tool: Any) -> str:

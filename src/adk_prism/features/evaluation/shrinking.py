@@ -1,4 +1,4 @@
-"""The smallest conversation that still fails: delta debugging over messages, tools, instructions and state.
+"""The smallest conversation that still fails: delta debugging over messages, agents, tools and their texts.
 
 `minimise` is Zeller's ddmin over any pieces; `Shrinker` counts what it costs and remembers what was tried.
 Knows neither ADK nor a server: whether a candidate fails is the caller's to find out.
@@ -13,9 +13,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-Kind = Literal["message", "tool", "instruction", "state"]
-ORDER: tuple[Kind, ...] = ("message", "tool", "instruction", "state")
-"""In which kinds of pieces are dropped: a message less makes all further trials shorter."""
+Kind = Literal["message", "agent", "tool", "instruction", "state"]
+ORDER: tuple[Kind, ...] = ("message", "agent", "tool", "instruction", "state")
+"""In which kinds of pieces are dropped: a message less makes all further trials shorter, and an agent has
+tools and an instruction."""
 
 MOST_SENTENCES = 200
 """Pieces of one instruction: longer ones are cut into larger pieces."""
@@ -26,16 +27,16 @@ class Piece(Struct, frozen=True, order=True):
 
     kind: Kind
     owner: str
-    """The agent of a tool or an instruction."""
+    """The agent of a tool or an instruction; of a sub-agent, the one above it."""
     name: str
-    """Number of a message or sentence, name of a tool, key of the state."""
+    """Number of a message or sentence, name of an agent or a tool, key of the state."""
 
     def shown(self) -> str:
         """Return its name for a person."""
         if self.kind == "message":
             return f"message {int(self.name) + 1}"
-        if self.kind == "tool":
-            return f"tool {self.name} of {self.owner}"
+        if self.kind in ("agent", "tool"):
+            return f"{self.kind} {self.name} of {self.owner}"
         if self.kind == "instruction":
             return f"part {int(self.name) + 1} of the instruction of {self.owner}"
         return f"state {self.name}"
@@ -84,16 +85,30 @@ class Shrinker:
         self.rates: dict[Candidate, Rate] = {}
         self.is_over_budget = False
 
-    async def shrink(self, pieces: Iterable[Piece]) -> Candidate:
-        """Return the smallest candidate that was found to fail; all pieces, if those do not."""
+    async def shrink(
+        self,
+        pieces: Iterable[Piece],
+        learned: Callable[[], Iterable[Piece]],
+        used: Callable[[Candidate], Candidate],
+    ) -> Candidate:
+        """Return the smallest candidate that was found to fail; all pieces, if those do not.
+
+        `learned` returns all pieces once they were tried together, which may have shown more. `used` returns
+        a candidate without what has no effect in it, such as the tools of an agent that is left out.
+        """
         best = frozenset(pieces)
         try:
-            if not (await self.rate(best)).fails:
+            rate = await self.rate(best)
+            best = frozenset(learned())
+            self.rates[best] = rate
+            if not rate.fails:
                 return best
             while True:
                 before = best
                 for kind in ORDER:
-                    best = await self._without(best, kind)
+                    whole = await self._without(best, kind)
+                    best = used(whole)
+                    self.rates[best] = self.rates[whole]
                 if best == before:
                     return best
         except OverBudget:

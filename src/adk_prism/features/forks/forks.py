@@ -318,26 +318,8 @@ class Forks:
 
     async def _say_again(self, fork: _Fork) -> None:
         head = fork.history.cut.head
-        if log_entry.is_absent(head.message):
-            raise Unprocessable("There is no message yet at this cursor; send `newMessage`.")
-        content = with_text(head.message, fork.wanted.text) if fork.wanted.text else head.message
-        message = Submit(
-            message_id=head.message_id,
-            content=content,
-            text=_text(content),
-            responses={
-                name: given.response
-                for name, given in log_entry.RESPONSES.read(head).items()
-                if not given.typed and not log_entry.is_absent(given.response)
-            },
-            confirmed=[
-                d
-                for each in log_entry.RESPONSES.read(head).values()
-                if (d := each.decision) is not None
-            ],
-        )
         start = structs.replace(fork.start, client_tools=head.client_tools)
-        await self._conversations.perform(start, message)
+        await self._conversations.perform(start, said_again(head, fork.wanted.text))
 
     async def _answer_again(self, fork: _Fork) -> None:
         head = as_copy(fork.history.cut.head, fork.target)
@@ -400,6 +382,25 @@ class Forks:
         sessions = self._apps.sessions(fork.start.origin.app)
         event = await sessions.append_state(fork.start.origin, delta)
         return [log_entry.AgentEvent(serialise(event, self._report))]
+
+
+def said_again(head: log_entry.RunStarted, text: str = "") -> Submit:
+    """Return the message of a run once more; with another text, if one is given. Raise `Unprocessable`."""
+    if log_entry.is_absent(head.message):
+        raise Unprocessable("There is no message yet at this cursor; send `newMessage`.")
+    content = with_text(head.message, text) if text else head.message
+    given = log_entry.RESPONSES.read(head)
+    return Submit(
+        message_id=head.message_id,
+        content=content,
+        text=_text(content),
+        responses={
+            name: each.response
+            for name, each in given.items()
+            if not each.typed and not log_entry.is_absent(each.response)
+        },
+        confirmed=[each.decision for each in given.values() if each.decision is not None],
+    )
 
 
 def with_text(message: Raw, text: str) -> Raw:

@@ -36,14 +36,15 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-run",
         action="store_true",
-        help="also offer tools that run agents: send a message, fork, run again, add an eval case",
+        help="also offer tools that run agents: send a message, fork, run again, evaluate",
     )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Serve until the client closes the connection. Raise `UsageError` for a wrong address or token."""
     token = find_token(args.token, args.token_file, os.environ)
-    server = make_server(RunTools(connect(args.url, token)), allow_run=args.allow_run)
+    tools = RunTools(connect(args.url, token), is_local=True)
+    server = make_server(tools, allow_run=args.allow_run)
     server.run("stdio")
     return 0
 
@@ -77,6 +78,7 @@ def make_server(tools: RunTools, *, allow_run: bool) -> MCPServer:
         annotations = ToolAnnotations(read_only_hint=False, destructive_hint=False)
         server.tool(annotations=annotations, structured_output=False)(telling(tool))
 
+    server.resource("adk-prism://runs/{run}", title="A recorded run")(telling(tools.transcript))
     server.prompt(title="Explain a failing run")(explain_failing_run)
     return server
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -131,23 +133,54 @@ def _edit_json(before: str, client: Client, words: list[str] | None) -> str:
     """Return the file with our entry, or without it."""
     try:
         data = json.loads(before) if before.strip() else {}
-        servers = data.setdefault(client.key, {})
+        servers = data.get(client.key, {})
         known = servers.get(NAME)
     except (ValueError, AttributeError):
         entry = json.dumps({client.key: {NAME: _entry(words or ["mcp"], client)}}, indent=2)
         raise UsageError(
             f"{client.path} is not plain JSON, and was left alone. Add or remove this yourself:\n{entry}"
         ) from None
-    if words is None:
-        if known is None:
-            return before
+    if known == (None if words is None else _entry(words, client)):
+        return before
+    text = before
+    if known is not None:
         del servers[NAME]
         if not servers:
             del data[client.key]
-    else:
-        if known == _entry(words, client):
-            return before
-        servers[NAME] = _entry(words, client)
+        text = _first_that_says(data, _without_entry(text, client))
+    if words is not None:
+        has_others = bool(data), bool(data.get(client.key))
+        data.setdefault(client.key, {})[NAME] = own = _entry(words, client)
+        text = _first_that_says(data, _with_entry(text, client, own, has_others))
+    return text
+
+
+def _with_entry(text: str, client: Client, entry: Json, has_others: tuple[bool, bool]) -> list[str]:
+    """Return the file with our entry as the first one, in the places where that may be."""
+    found = re.search(r'\n([ \t]+)"', text)
+    one = found[1] if found is not None else "  "
+    own = f'\n{one * 2}"{NAME}": {json.dumps(entry)}'
+    ends = "," if has_others[1] else f"\n{one}"
+    places = [m.end() for m in re.finditer(rf'"{client.key}"\s*:\s*\{{', text)]
+    found_there = [text[:at] + own + ends + text[at:] for at in places]
+    ends = "," if has_others[0] else "\n"
+    return [*found_there, text.replace("{", f'{{\n{one}"{client.key}": {{{own}\n{one}}}{ends}', 1)]
+
+
+def _without_entry(text: str, client: Client) -> list[str]:
+    """Return the file without our entry, in the ways in which it may stand there."""
+    entry = rf'"{NAME}"\s*:\s*\{{[^{{}}]*\}}'
+    forms = [rf'"{client.key}"\s*:\s*\{{\s*{entry}\s*\}}', entry]
+    around = [(r"\s*", r"\s*,"), (r",\s*", ""), (r"\s*", r"\s*")]
+    return [re.sub(a + form + b, "", text, count=1) for form in forms for a, b in around]
+
+
+def _first_that_says(data: Json, texts: Sequence[str]) -> str:
+    """Return the first text with these data; none: they are written anew."""
+    for text in texts:
+        with suppress(ValueError):
+            if json.loads(text) == data:
+                return text
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 

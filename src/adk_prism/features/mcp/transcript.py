@@ -23,8 +23,14 @@ from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import is_given, repair
 from adk_prism.log.entry import Entry, RunStarted
 
-CHARACTERS = 24_000
-"""Of a transcript, if nobody says otherwise: some 7,000 tokens."""
+CHARACTERS = 19_000
+"""Of a transcript, if nobody says otherwise: below 8,000 tokens, also where it is dense JSON."""
+
+
+def size_of(text: str) -> int:
+    """Return how many characters a text counts for: outside of ASCII its bytes, which are more tokens."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
 
 SHORTEST = 60
 """Characters that every row keeps."""
@@ -178,7 +184,7 @@ def transcript(rows: Sequence[Row], after: int = 0, characters: int = CHARACTERS
     wanted = _folded([row for row in rows if row.cursor > after])
     longest = _longest(wanted, characters)
     lines = [row.shown(longest) for row in wanted]
-    if sum(map(len, lines)) + len(lines) <= characters:
+    if sum(map(size_of, lines)) + len(lines) <= characters:
         return Transcript("\n".join(lines), len(wanted), 0)
     kept = _kept(wanted, lines, characters)
     shown: list[str] = []
@@ -226,7 +232,7 @@ def _longest(rows: Sequence[Row], characters: int) -> int:
     low, high = SHORTEST, max((len(row.text) for row in rows), default=SHORTEST) + 40
     while low < high:
         middle = (low + high + 1) // 2
-        if sum(len(row.shown(middle)) + 1 for row in rows) <= characters:
+        if sum(size_of(row.shown(middle)) + 1 for row in rows) <= characters:
             low = middle
         else:
             high = middle - 1
@@ -242,7 +248,7 @@ def _kept(rows: Sequence[Row], lines: Sequence[str], characters: int) -> set[int
     for near in range(half):
         order += [near, len(rows) - 1 - near]
     for at in order:
-        if at not in kept and len(lines[at]) + SHORTEST <= left:
+        if at not in kept and size_of(lines[at]) + SHORTEST <= left:
             kept.add(at)
-            left -= len(lines[at]) + 1
+            left -= size_of(lines[at]) + 1
     return kept

@@ -39,8 +39,8 @@ _KEPT = ("parent_agent", "edges", "graph")
 """Fields that are not walked: a copy gets its parent from ADK, and a workflow runs the graph that was made of
 its edges."""
 
-ChangeOf = Callable[[LlmAgent], Mapping[str, Any]]
-"""Returns the fields of an agent that have other values in the copy."""
+ChangeOf = Callable[[BaseAgent], Mapping[str, Any]]
+"""Returns the fields of an agent that have other values in the copy; agents in them are copied, too."""
 
 
 def copy_agents(root: BaseNode, change: ChangeOf) -> BaseNode:
@@ -64,8 +64,8 @@ class _Copies:
             )
         self._begun.add(id(node))
         update = self._fields(node)
-        if isinstance(node, LlmAgent):
-            update |= self._change(node)
+        if isinstance(node, BaseAgent):
+            update |= {name: self._value(value) for name, value in self._change(node).items()}
         made: BaseNode = (
             node.clone(update) if isinstance(node, BaseAgent) else node.model_copy(update=update)
         )
@@ -186,7 +186,9 @@ def changed_runner(
         if agent.name in changes.parameters
     }
 
-    def change(agent: LlmAgent) -> dict[str, Any]:
+    def change(agent: BaseAgent) -> dict[str, Any]:
+        if not isinstance(agent, LlmAgent):
+            return {}
         update: dict[str, Any] = {} if model is None else {"model": model}
         if agent.name in changes.instructions:
             update["instruction"] = changes.instructions[agent.name]

@@ -67,8 +67,8 @@ class Difference(Struct, frozen=True, kw_only=True, omit_defaults=True):
     parts: list[ChangedPart] = []
     more: int = 0
     """Parts that differ, too, and are not shown."""
-    rule: str = ""
-    """The rule that would leave out all that differs."""
+    rules: list[str] = []
+    """The rules that would leave out all that differs: a clock, an id."""
     detail: str
     """What happened, for a person."""
 
@@ -196,6 +196,7 @@ _OF_MODELS = (b'"finishReason":"', b'"usageMetadata":{', b'"modelVersion":"')
 class _Spoken(Struct):
     """What is read of an event."""
 
+    id: str = ""
     author: str = ""
     branch: str | None = None
     partial: bool | None = None
@@ -214,6 +215,8 @@ class _CallReader:
         """Of nodes, by id."""
         self._pieces: dict[Place, list[bytes]] = {}
         """The partial events of each agent since its last call."""
+        self._broken: dict[str, RecordedModelCall] = {}
+        """Calls whose stream broke, by the id of its pieces: the last one is recorded after the call."""
 
     def feed(self, record: records.Record) -> None:
         match record:
@@ -221,9 +224,11 @@ class _CallReader:
                 self._run = run
             case records.NodeStarted(node=node, branch=branch):
                 self._branches[node] = branch
-            case records.AgentEvent(event=event) if self._with_pieces:
+            case records.AgentEvent(event=event):
                 said = _read_spoken(event)
-                if said.partial:
+                if (broken := self._broken.get(said.id)) is not None and said.partial:
+                    broken.responses.append(_piece(msgspec.json.decode(event), ()))
+                elif said.partial:
                     self._pieces.setdefault((said.author, said.branch or ""), []).append(event)
             case _:
                 pass  # says nothing of models; of an agent inside a tool no piece is recorded
@@ -231,17 +236,21 @@ class _CallReader:
     def call(self, cursor: int, record: records.ModelCalled, number: int) -> RecordedModelCall:
         """Return the call that a record is about."""
         branch = self._branches.get(record.node, "")
-        return RecordedModelCall(
+        pieces = self._pieces.pop((record.agent, branch), [])
+        call = RecordedModelCall(
             run=self._run,
             cursor=cursor,
             agent=record.agent,
             branch=branch,
             number=number,
             request=ComparedRequest.read(msgspec.json.decode(record.request), record.model),
-            responses=_responses(record, self._pieces.pop((record.agent, branch), [])),
+            responses=_responses(record, pieces, with_pieces=self._with_pieces),
             error="" if record.responses else record.error,
             lost=_why_lost(record),
         )
+        if call.error and pieces:
+            self._broken[_read_spoken(pieces[-1]).id] = call
+        return call
 
 
 def _why_lost(record: records.ModelCalled) -> str:
@@ -255,10 +264,18 @@ def _why_lost(record: records.ModelCalled) -> str:
     return ""
 
 
-def _responses(record: records.ModelCalled, streamed: Sequence[bytes]) -> list[LlmResponse]:
-    """Return what a model gave: its whole response, and before it the pieces in which it came."""
+def _responses(
+    record: records.ModelCalled, streamed: Sequence[bytes], *, with_pieces: bool
+) -> list[LlmResponse]:
+    """Return what a model gave: its whole response, and before it the pieces in which it came.
+
+    Of a stream that broke there are the pieces alone.
+    """
     if records.is_absent(record.response) or not record.responses:
-        return []
+        broken = streamed if record.error and not record.responses else ()
+        return [_piece(msgspec.json.decode(event), ()) for event in broken]
+    if not with_pieces:
+        streamed = ()
     whole = LlmResponse.model_validate(msgspec.json.decode(record.response))
     parts = (whole.content.parts if whole.content else None) or ()
     ids = {part.function_call.id for part in parts if part.function_call}
@@ -416,13 +433,13 @@ def _changed(
     call: RecordedModelCall, now: ComparedRequest, rules: Rules, where: dict[str, Any]
 ) -> Difference:
     parts = call.request.differing(now, rules)
-    rule, cause = find_cause(parts)
+    rules_for, cause = find_cause(parts)
     names = ", ".join(part.part for part in parts[:3]) + (", …" if len(parts) > 3 else "")
     return Difference(
         status="changed",
         parts=[part.shown() for part in parts[:MOST_SHOWN]],
         more=max(0, len(parts) - MOST_SHOWN),
-        rule=rule,
+        rules=rules_for,
         detail=f"Call {call.number} of {call.agent} differs from the recording in: {names}."
         + (f" {cause}" if cause else ""),
         **where,
@@ -494,6 +511,8 @@ class _Recorded(_AnyLlm):
                 # As with a live model, others may run between two pieces.
                 await asyncio.sleep(0)
                 yield response
+            if call.error:
+                raise RecordedModelError(call.error)
             return
         models.asked += 1
         async with aclosing(super().generate_content_async(llm_request, stream=stream)) as live:
@@ -523,9 +542,7 @@ def _branch() -> str:
 
 
 def replayed(call: RecordedModelCall, stream: bool) -> list[LlmResponse]:
-    """Return the responses of a call: without streaming the whole ones. Raise `RecordedModelError`."""
-    if call.error:
-        raise RecordedModelError(call.error)
+    """Return the responses of a call: without streaming the whole ones."""
     given = [each for each in call.responses if stream or not each.partial]
     # ADK changes what it is given.
     return [each.model_copy(deep=True) for each in given]
@@ -573,6 +590,8 @@ class OnlyRecorded(BasePlugin):
             if call is None:
                 self._models.asked += 1
                 return None
+            if call.error:
+                raise RecordedModelError(call.error)
             return replayed(call, stream=False)[-1]
         except CallNotRecorded as error:
             return _refusal(error, self._models)

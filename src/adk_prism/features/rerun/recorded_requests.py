@@ -268,19 +268,32 @@ class ChangedPart(Struct, frozen=True):
         return [*lines[:MOST_LINES], *([f"  … and {more} more lines"] if more > 0 else [])]
 
 
-def find_cause(parts: Sequence[ChangedPart]) -> tuple[str, str]:
-    """Return the named rule that would make all parts the same, and a sentence; empty if there is none."""
-    for name in NAMED_RULES:
-        rules = Rules([name])
-        if parts and all(_is_same(p.before or None, p.after or None, rules) for p in parts):
-            was, now = _first_values(parts[0], NAMED_RULES[name])
-            return name, (
-                f"Only {_CAUSES[name]} differs ({was!r}, now {now!r} in `{parts[0].part}`), which may be"
-                f" another one in each run. To leave it out: --ignore {name}."
-            )
-    return "", ""
+def find_cause(parts: Sequence[ChangedPart]) -> tuple[list[str], str]:
+    """Return the fewest named rules that make all parts the same, and a sentence; empty if none do."""
+    alone = ([name] for name in NAMED_RULES)
+    names = next((each for each in (*alone, list(NAMED_RULES)) if _makes_same(parts, each)), [])
+    for name in reversed(names):  # the widest first
+        fewer = [each for each in names if each != name]
+        names = fewer if _makes_same(parts, fewer) else names
+    if not names:
+        return [], ""
+    values = (_first_values(parts, NAMED_RULES[name]) for name in names)
+    causes = (f"{_CAUSES[n]} ({a!r}, now {b!r})" for n, (a, b) in zip(names, values, strict=True))
+    verb, them = ("differs", "it") if len(names) == 1 else ("differ", "them")
+    return names, (
+        f"Only {' and '.join(causes)} {verb} in `{parts[0].part}`, which may be so in each run."
+        f" To leave {them} out: {' '.join(f'--ignore {name}' for name in names)}."
+    )
 
 
-def _first_values(part: ChangedPart, pattern: str) -> tuple[str, str]:
-    pairs = zip(re.findall(pattern, part.before), re.findall(pattern, part.after), strict=False)
+def _makes_same(parts: Sequence[ChangedPart], names: Sequence[str]) -> bool:
+    rules = Rules(names)
+    return bool(parts and names) and all(
+        _is_same(p.before or None, p.after or None, rules) for p in parts
+    )
+
+
+def _first_values(parts: Iterable[ChangedPart], pattern: str) -> tuple[str, str]:
+    found = ((re.findall(pattern, p.before), re.findall(pattern, p.after)) for p in parts)
+    pairs = (pair for before, after in found for pair in zip(before, after, strict=False))
     return next(((a, b) for a, b in pairs if a != b), ("", ""))

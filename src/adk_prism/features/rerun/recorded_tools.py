@@ -39,7 +39,16 @@ from adk_prism.adk.sessions import SHARED
 from adk_prism.errors import CallNotRecorded, FailedAsRecorded
 from adk_prism.facts.adk_event import REQUESTS, Actions, AdkEvent, FunctionCall, read_event
 from adk_prism.facts.state import is_given, read_object, read_value
-from adk_prism.log.entry import AgentEvent, ChildEvent, Entry, NodeEnded, NodeStarted, Origin
+from adk_prism.log.entry import (
+    AgentEvent,
+    ChildEvent,
+    Entry,
+    ModelCalled,
+    NodeEnded,
+    NodeStarted,
+    Origin,
+    is_absent,
+)
 
 _ADK_TOOLS = RESERVED | REQUESTS | {"exit_loop"}
 
@@ -210,19 +219,23 @@ class CalledTools:
 
 
 _FOUND = re.compile(r"<PAST_CONVERSATIONS>\n(.*)\n</PAST_CONVERSATIONS>", re.S)
+_MEMORIES = b"PAST_CONVERSATIONS"
 """How google-adk 2.13 writes what `preload_memory` found (`tools/preload_memory_tool.py`)."""
 
 
-def recorded_memory(calls: Iterable[Mapping[str, Any]]) -> RecordedMemory | None:
-    """Return the memory that some model calls were given; None if no request was recorded whole."""
+def recorded_memory(runs: Iterable[Iterable[Entry]]) -> RecordedMemory | None:
+    """Return the memory that some model calls were given; None if no request was recorded whole.
+
+    The runs are given as files have them.
+    """
     is_known = False
-    for call in calls:
-        contents = (call.get("request") or {}).get("contents")
-        is_known = is_known or contents is not None
-        for content in contents or ():
-            for part in content.get("parts") or ():
-                if found := _FOUND.search(part.get("text") or ""):
-                    return RecordedMemory(found[1])
+    for call in (e.record for run in runs for e in run if isinstance(e.record, ModelCalled)):
+        is_known = is_known or not is_absent(call.request)
+        if _MEMORIES in bytes(call.request):
+            for content in read_object(call.request).get("contents") or ():
+                for part in content.get("parts") or ():
+                    if found := _FOUND.search(part.get("text") or ""):
+                        return RecordedMemory(found[1])
     return RecordedMemory("") if is_known else None
 
 

@@ -3,7 +3,7 @@
 Models and tools are answered from the recording. It happens in a server of its own, in memory, around a copy
 of the app's Runner with services of its own: nothing is listed, nothing is stored, and nothing live is
 called. Each message begins with the history that was recorded, so that a difference in one does not hide the
-next.
+next: as long as all are the same, that is what the replay itself has made.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from adk_prism.extension import installed
 from adk_prism.features.compare.comparison import Comparison, Side, compare
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.model_calls.writer import ModelCallWriter, append_foreign
-from adk_prism.features.page.outline import outline
+from adk_prism.features.page.outline import Outline, Step, outline
 from adk_prism.features.rerun.changed_app import Changes
 from adk_prism.features.rerun.recorded_models import Difference
 from adk_prism.features.rerun.recorded_requests import MOST_SHOWN, ChangedPart
@@ -135,11 +135,14 @@ async def check_conversation(
     """Run a conversation again; end with the first message that differs, unless it `is_whole`."""
     began = time.perf_counter()
     every = await Chats(log).turns(origin)
-    turns = [turn for turn in every if _is_own(turn)]
+    count = sum(map(_is_own, every))
     done: list[CheckedMessage] = []
     async with _server(runner, log, origin, every) as place:
         changes = Changes(models="recorded", ignore=ignore_rules, is_streamed=False)
-        for turn in turns:
+        for turn in every:
+            if not _is_own(turn):
+                place.leave()
+                continue
             done.append(await place.check(turn, changes))
             if done[-1].status != "same" and not is_whole:
                 break
@@ -152,7 +155,7 @@ async def check_conversation(
         messages=done,
         seconds=round(time.perf_counter() - began, 3),
         detail=other.detail if other is not None else "",
-        skipped=len(turns) - len(done),
+        skipped=count - len(done),
     )
 
 
@@ -165,24 +168,41 @@ def _is_own(turn: Turn) -> bool:
 class _Place:
     """A server in memory with copies of a conversation's runs."""
 
-    def __init__(self, reruns: Reruns, log: LogReader) -> None:
+    def __init__(self, reruns: Reruns, log: LogReader, *, has_artifacts: bool) -> None:
         self._reruns = reruns
         self._log = log
+        self._has_artifacts = has_artifacts
+        """A session is made for each message, with those that were there."""
+        self._session = ""
+        """Where all messages before were the same when they were run again: it has their history."""
+
+    def leave(self) -> None:
+        """Take the history of the next message from the recording."""
+        self._session = ""
 
     async def check(self, turn: Turn, changes: Changes) -> CheckedMessage:
         """Run a message again, and compare."""
         run = turn.first.summary.run
+        # Answers to earlier calls name them by the ids that they had.
+        session = "" if records.RESPONSES.read(turn.first.head) else self._session
+        self.leave()
         try:
-            new = await self._reruns.start(run, changes)
+            new = await self._reruns.start(run, changes, session=session)
             await self._reruns.wait(new)
             done = await self._reruns.result(new)
         except PrismError as error:
             return CheckedMessage(run=run, status="failed", detail=error.detail)
         models = done.models
         difference = models.difference if models is not None else None
-        found = [each async for each in self._comparisons(done.recorded, done.runs)]
+        before = [await self._outline(each) for each in done.recorded]
+        after = [await self._outline(each) for each in done.runs]
+        found = [compare(a, b) for (a, _), (b, _) in zip(before, after, strict=False)]
         differs = _aspects(found, is_whole=len(done.recorded) == len(done.runs))
         is_same = difference is None and not differs
+        # The recorded history has what tools said by themselves, and not how a failure was given again.
+        has_other = any(some or a.outcome not in ("finished", "waiting") for a, some in before)
+        if is_same and not has_other and not self._has_artifacts:
+            self._session = done.origin.session
         return CheckedMessage(
             run=run,
             status="same" if is_same else "differs",
@@ -193,29 +213,53 @@ class _Place:
             detail="" if is_same else _detail(difference, done.warnings, differs),
         )
 
-    async def _comparisons(
-        self, recorded: Sequence[records.RunId], runs: Sequence[records.RunId]
-    ) -> AsyncIterator[Comparison]:
-        for one, other in zip(recorded, runs, strict=False):
-            a, b = await self._entries(one), await self._entries(other)
-            yield compare(outline(a), outline(b))
+    async def _outline(self, run: records.RunId) -> tuple[Outline, bool]:
+        """Return a run without what tools said by themselves, and whether any did."""
+        found = outline([entry async for batch in self._log.read(run) for entry in batch])
+        if found.outcome == "failed":
+            _end_as_failed(found.steps, found.code)
+        return found, _leave_out_progress(found.steps)
 
-    async def _entries(self, run: records.RunId) -> list[records.Entry]:
-        return [entry async for batch in self._log.read(run) for entry in batch]
+
+def _end_as_failed(steps: Sequence[Step], code: str) -> None:
+    """Let all that ended with a failed run have its end: a failure that is given again stops the rest."""
+    for step in steps:
+        if step.status in ("failed", "cancelled"):
+            step.status, step.error = "failed", step.error or code
+        _end_as_failed(step.steps, code)
+
+
+def _leave_out_progress(steps: Sequence[Step]) -> bool:
+    """Leave out what is in tools that are answered from the recording; return whether there was any."""
+    has_some = False
+    for step in steps:
+        kept = [s for s in step.steps if step.kind != "tool" or s.kind in ("agent", "workflow")]
+        has_some |= len(kept) < len(step.steps)
+        step.steps = kept
+        has_some |= _leave_out_progress(kept)
+    return has_some
 
 
 def _aspects(found: Sequence[Comparison], *, is_whole: bool) -> list[str]:
-    differs = {aspect for each in found for aspect in each.differs}
+    differs: set[str] = {a for each in found for a in each.differs if a != "answer"}
+    if any(map(_answers_otherwise, found)):
+        differs.add("answer")
     if not is_whole:
         differs.add("outcome")
     return [aspect for aspect in _COUNTS if aspect in differs]
+
+
+def _answers_otherwise(found: Comparison) -> bool:
+    """Return whether an answer has other words: how a stream was cut decides about the spaces."""
+    before, after = ("".join(found.answer[side].split()) for side in "ab")
+    return before != after
 
 
 def _follows(found: Sequence[Comparison]) -> list[ChangedPart]:
     """Return what differs between runs, each with what it was and what it is now."""
     parts: list[ChangedPart] = []
     for each in found:
-        if not each.answer["same"]:
+        if _answers_otherwise(each):
             parts.append(ChangedPart("answer", each.answer["a"], each.answer["b"]))
         parts += [
             ChangedPart(f"tool {row.name}", _call(row.a), _call(row.b))
@@ -283,15 +327,19 @@ async def _server(
     await kept.open()
     await _copy_runs(log, kept, turns)
     async with memory_server(runner, origin, kept) as context:
-        yield _Place(Reruns(context), context.log)
+        artifacts = context.apps.artifact_service(origin.app)
+        names = await artifacts.list_artifact_keys(**_where(origin)) if artifacts else []
+        yield _Place(Reruns(context), context.log, has_artifacts=bool(names))
 
 
 async def _copy_runs(log: LogReader, kept: RunLog, turns: Sequence[Turn]) -> None:
-    calls, writer = ModelCalls(log), ModelCallWriter(kept, "full", ignore)
+    calls = ModelCalls(log)
     runs = (run.summary for turn in turns for run in turn.runs)
-    for run in (run for run in runs if run.outcome is not None):
-        entries = [entry async for batch in log.read(run.run) for entry in batch]
-        await copy_run(kept, writer, run.run, await calls.filled(run.run, entries))
+    for run in (run.run for run in runs if run.outcome is not None):
+        entries = [entry async for batch in log.read(run) for entry in batch]
+        found = await calls.filled(run, entries)
+        for part in (found[n : n + BATCH] for n in range(0, len(found), BATCH)):
+            await kept.append(run, [_copied(e.record) for e in part], times=[e.time for e in part])
 
 
 async def copy_run(
@@ -322,11 +370,7 @@ async def _copied_artifacts(
     made = InMemoryArtifactService()
     if service is None:
         return made
-    where: dict[str, Any] = {
-        "app_name": origin.app,
-        "user_id": origin.user,
-        "session_id": origin.session,
-    }
+    where = _where(origin)
     names = await service.list_artifact_keys(**where)
     for name in names[:MOST_ARTIFACTS]:
         for version in await service.list_versions(filename=name, **where):
@@ -334,3 +378,7 @@ async def _copied_artifacts(
             if found is not None:
                 await made.save_artifact(filename=name, artifact=found, **where)
     return made
+
+
+def _where(origin: records.Origin) -> dict[str, Any]:
+    return {"app_name": origin.app, "user_id": origin.user, "session_id": origin.session}

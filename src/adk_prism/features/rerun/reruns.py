@@ -14,18 +14,19 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 from fastapi import APIRouter, Request, Response
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from adk_prism import errors
 from adk_prism.adk.request import REPEATS, Repeats, Variant
+from adk_prism.adk.sessions import recorded_state
 from adk_prism.commands import Answer, AnswerQuestions, QuestionAnswer, ToolAnswer
 from adk_prism.facts.model import CallRequested, InputRequested
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_value
-from adk_prism.features.forks.forks import ForkRequest, Forks
+from adk_prism.features.forks.forks import ForkRequest, Forks, said_again
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.rerun import recorded_models, recorded_tools
 from adk_prism.features.rerun.changed_app import Changes, Tools, changed_runner
@@ -64,7 +65,8 @@ class RecordedDecisions:
         self._decisions: dict[_Asked, list[records.Decision]] = {}
         self._results: dict[_Asked, list[Raw]] = {}
         asked: dict[str, _Asked] = {}
-        for entries in runs:
+        runs = list(runs)
+        for entries in runs if len(runs) > 1 else ():  # One run alone waited for nobody's answer.
             reader = Reader()
             head = entries[0].record
             if isinstance(head, records.RunStarted) and head.continues is not None:
@@ -75,6 +77,11 @@ class RecordedDecisions:
                         asked[fact.call] = _of_call(fact.name, fact.input)
                     elif isinstance(fact, InputRequested) and fact.kind == "input":
                         asked[fact.call] = _of_request(fact.request)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody answered anything."""
+        return not (self._decisions or self._results)
 
     def _read(self, continues: records.Continues, asked: dict[str, _Asked]) -> None:
         if continues.held:
@@ -216,13 +223,34 @@ class Reruns:
         changes: Changes,
         new: records.RunId | None = None,
         digest: str = "",
+        *,
+        session: str = "",
     ) -> records.RunId:
         """Begin to answer the message of a run again; return the first new run.
+
+        `session` is that of an earlier message that was run again: it goes on there, with the history that
+        this has made. Without one, a fork from before the message is made.
 
         Raise `NotFound` or `Gone` for a run or an app that is not there (any more), `Conflict` for one that
         is not over, `Unprocessable` and `NotSupported` for one that cannot be run again.
         """
         plan = await self._plan(run, changes)
+        new = new or new_run()
+        if session:
+            await self._go_on(plan, new, session)
+        else:
+            await self._fork(plan, new, digest, changes.message)
+        if plan.models is not None:
+            self._models[new] = plan.models
+            while len(self._models) > MOST_WARNED:
+                self._models.pop(next(iter(self._models)))
+        origin = (await self._log.summary(new)).origin
+        driving = asyncio.create_task(self._drive(new, origin, plan))
+        self._driving[new] = driving
+        driving.add_done_callback(lambda _: self._driving.pop(new, None))
+        return new
+
+    async def _fork(self, plan: _Plan, new: records.RunId, digest: str, text: str) -> None:
         first = plan.turn.first
         wanted = ForkRequest(
             run=first.summary.run,
@@ -230,23 +258,32 @@ class Reruns:
             message=records.NOTHING,
             streaming=records.STREAMING.read(first.head),
             variant=plan.variant,
-            text=changes.message,
+            text=text,
         )
-        forked = await self._forks.fork(wanted, new or new_run(), digest)
-        self._warn(forked.run, _missing(forked.missing))
-        if plan.models is not None:
-            self._models[forked.run] = plan.models
-            while len(self._models) > MOST_WARNED:
-                self._models.pop(next(iter(self._models)))
+        forked = await self._forks.fork(wanted, new, digest)
+        self._warn(new, _missing(forked.missing))
         if (
             plan.variant.repeats.tools == "live"
         ):  # With recorded tools the run sees the recorded state.
             changed = [f"The state {key!r} has another value today." for key in forked.differing]
-            self._warn(forked.run, changed)
-        driving = asyncio.create_task(self._drive(forked.run, forked.origin, plan))
-        self._driving[forked.run] = driving
-        driving.add_done_callback(lambda _: self._driving.pop(forked.run, None))
-        return forked.run
+            self._warn(new, changed)
+
+    async def _go_on(self, plan: _Plan, new: records.RunId, session: str) -> None:
+        head = plan.turn.first.head
+        origin = structs.replace(head.origin, session=session)
+        state = await self._apps.sessions(origin.app).state(origin)
+        before = recorded_state(state, head.state)
+        start = Start(
+            origin=origin,
+            policy="wait",
+            run=new,
+            streaming=records.STREAMING.read(head),
+            client_tools=head.client_tools,
+            # Somebody may have changed it between two messages.
+            state_delta={k: v for k, v in before.items() if k not in state or state[k] != v},
+            variant=plan.variant,
+        )
+        await self._conversations.perform(start, said_again(head))
 
     async def wait(self, run: records.RunId) -> None:
         """Wait until the message that a run began is over; for one of another process, do not wait."""
@@ -276,8 +313,8 @@ class Reruns:
         _check(turn)
         origin = turn.first.head.origin
         await self._apps.open(origin.app)
-        runs = [await self._entries(each.summary.run) for each in turn.runs]
-        models = await self._recorded_models(turn, runs, changes)
+        runs = [await self._filled(each.summary.run) for each in turn.runs]
+        models = _recorded_models(runs, changes)
         runner = changed_runner(self._apps.runner(origin.app, "rerun"), changes, models)
         repeats = Repeats(
             run=turn.first.summary.run,
@@ -290,7 +327,7 @@ class Reruns:
             message=bool(changes.message),
         )
         is_recorded = changes.tools != "live"
-        if is_recorded and (memory := await self._memory(turn)) is not None:
+        if is_recorded and (memory := recorded_tools.recorded_memory(runs)) is not None:
             runner.memory_service = memory
         artifacts = recorded_tools.stored_artifacts(self._apps.artifact_service(origin.app), origin)
         state = await self._chats.state_before(turn.first.summary.run)
@@ -306,32 +343,6 @@ class Reruns:
             models.on_stop = tools.fail
         variant = Variant(runner=runner, repeats=repeats, tools=tools)
         return _Plan(turn, variant, RecordedDecisions(runs), models)
-
-    async def _recorded_models(
-        self, turn: Turn, runs: Sequence[Sequence[records.Entry]], changes: Changes
-    ) -> recorded_models.RecordedModels | None:
-        """Return what answers the models of a message; None: they are asked. Raise `Unprocessable`."""
-        _check_models(changes)
-        if changes.models == "live":
-            return None
-        calls = ModelCalls(self._log)
-        filled = [
-            await calls.filled(each.summary.run, entries)
-            for each, entries in zip(turn.runs, runs, strict=True)
-        ]
-        rules = Rules(changes.ignore)
-        found = recorded_models.read_calls(filled, with_pieces=changes.is_streamed)
-        for each in changes.calls:
-            recorded_models.change_call(found, each)
-        return recorded_models.RecordedModels(
-            found, mode=changes.models, until=changes.until, rules=rules
-        )
-
-    async def _memory(self, turn: Turn) -> recorded_tools.RecordedMemory | None:
-        calls = ModelCalls(self._log)
-        found = [await calls.of_run(each.summary.run) for each in turn.runs]
-        runs: list[list[dict[str, Any]]] = msgspec.json.decode(msgspec.json.encode(found))
-        return recorded_tools.recorded_memory(call for each in runs for call in each)
 
     async def _turn(self, run: records.RunId) -> Turn:
         """Return the message that a run belongs to, also one that was taken back."""
@@ -350,6 +361,10 @@ class Reruns:
 
     async def _entries(self, run: records.RunId) -> list[records.Entry]:
         return [entry async for entry in self._chats.entries(run)]
+
+    async def _filled(self, run: records.RunId) -> list[records.Entry]:
+        """Return the entries of a run with what was sent to models."""
+        return await ModelCalls(self._log).filled(run, await self._entries(run))
 
     # -------------------------------------------------------------- going on
 
@@ -394,6 +409,8 @@ class Reruns:
         self, run: records.RunId, origin: records.Origin, plan: _Plan
     ) -> records.RunId | None:
         """Give the next recorded answers; return the run that goes on with them."""
+        if plan.answers.is_empty:
+            return None
         turn = await self._turn(run)
         if turn.last.summary.outcome not in ("waiting", "finished"):
             return None
@@ -403,6 +420,21 @@ class Reruns:
         streaming = records.STREAMING.read(plan.turn.first.head)
         start = Start(origin=origin, policy="wait", streaming=streaming, variant=plan.variant)
         return await self._conversations.perform(start, answers)
+
+
+def _recorded_models(
+    runs: Sequence[Sequence[records.Entry]], changes: Changes
+) -> recorded_models.RecordedModels | None:
+    """Return what answers the models of a message; None: they are asked. Raise `Unprocessable`."""
+    _check_models(changes)
+    if changes.models == "live":
+        return None
+    found = recorded_models.read_calls(runs, with_pieces=changes.is_streamed)
+    for each in changes.calls:
+        recorded_models.change_call(found, each)
+    return recorded_models.RecordedModels(
+        found, mode=changes.models, until=changes.until, rules=Rules(changes.ignore)
+    )
 
 
 def _report_of(models: recorded_models.RecordedModels | None) -> ModelReport | None:

@@ -122,7 +122,7 @@ class Watcher:
         Raise `NotFound` for an unknown app.
         """
         watched = await self._watch(origin)
-        watched.rules = rules
+        self._add_rules(origin, watched, rules)
         until = time.monotonic() + LONGEST_WAIT
         while watched.checked.number == after and not self._lifecycle.draining:
             left = until - time.monotonic()
@@ -134,6 +134,17 @@ class Watcher:
                     await self._news.wait()
         watched.asked = time.monotonic()
         return watched.checked
+
+    def _add_rules(self, origin: Origin, watched: _Watched, rules: tuple[str, ...]) -> None:
+        """Leave more out of comparisons; what was checked already is checked again.
+
+        Nothing is taken back: two pages of one conversation may ask with other rules, in turns.
+        """
+        every = tuple(dict.fromkeys((*watched.rules, *rules)))[:MOST_RULES]
+        seen = self._seen.get(origin.app)
+        if every != watched.rules and watched.checked.number and seen is not None:
+            seen.changed = seen.changed or time.monotonic()
+        watched.rules = every
 
     async def _watch(self, origin: Origin) -> _Watched:
         known = self._watched.get(origin)

@@ -16,7 +16,8 @@ import './watch.css';
 type Action = { key: string; word: string; title: string; run: (() => void) | null };
 
 export default function SavedStrip({ where, isBusy }: { where: Where; isBusy: boolean }) {
-  const checked = useWatched(where);
+  const [ignored, setIgnored] = useState<readonly string[]>([]);
+  const checked = useWatched(where, ignored);
   const [dismissed, setDismissed] = useState(-1);
   const number = checked?.number ?? -1;
   // A new message is answered by the code of now: what was found out before it is no longer news.
@@ -25,15 +26,17 @@ export default function SavedStrip({ where, isBusy }: { where: Where; isBusy: bo
     if (isBusy) setDismissed(number);
   }, [isBusy]);
   if (!checked || checked.number === dismissed || checked.state === 'off' || checked.state === 'unchanged') return null;
-  return <Strip key={number} checked={checked} app={where.app} onDismiss={() => setDismissed(number)} />;
+  const ignore = (rules: readonly string[]) => setIgnored([...new Set([...ignored, ...rules])]);
+  const dismiss = () => setDismissed(number);
+  return <Strip key={number} {...{ checked, ignored }} app={where.app} onIgnore={ignore} onDismiss={dismiss} />;
 }
 
 type Rerun = { runs: string[]; recorded: string[]; user: string; session: string };
 
 /** Run a message again: from its recording, and where that ends, live if it is allowed. */
-function runAgain(run: string, isLive: boolean): Promise<Rerun> {
+function runAgain(run: string, isLive: boolean, ignore: readonly string[]): Promise<Rerun> {
   const how = isLive ? { models: 'auto', tools: 'auto', wait: false } : { models: 'recorded', tools: 'recorded' };
-  return postJson<Rerun>(`${path('api', 'runs', run)}/rerun`, how);
+  return postJson<Rerun>(`${path('api', 'runs', run)}/rerun`, { ...how, ignore });
 }
 
 function openChat(app: string, { user, session }: Rerun): void {
@@ -45,20 +48,30 @@ function openComparison({ recorded, runs }: Rerun, run: string): void {
   go({ ...HOME, place: { kind: 'compare', a, b } });
 }
 
-function Strip({ checked, app, onDismiss }: { checked: Checked; app: string; onDismiss: () => void }) {
+type StripProps = {
+  checked: Checked;
+  app: string;
+  ignored: readonly string[];
+  onIgnore: (rules: readonly string[]) => void;
+  onDismiss: () => void;
+};
+
+function Strip({ checked, app, ignored, onIgnore, onDismiss }: StripProps) {
   const [isStarting, setStarting] = useState(false);
   const [problem, setProblem] = useState('');
   const message = checked.conversation?.messages.find(({ status }) => status === 'differs');
   const start = (run: string, isLive: boolean, open: (done: Rerun) => void) => async () => {
     setStarting(true);
     try {
-      open(await runAgain(run, isLive));
+      open(await runAgain(run, isLive, ignored));
     } catch (error) {
       setProblem(explain(error));
       setStarting(false);
     }
   };
+  const rules = message?.difference?.rules ?? [];
   const actions: Action[] = [
+    ...(rules.length > 0 ? [ignoring(rules, onIgnore)] : []),
     ...(message ? waysOn(message, start, (done) => openChat(app, done)) : []),
     { key: 'x', word: 'Dismiss', title: 'Hide this until the next save', run: onDismiss },
   ];
@@ -86,6 +99,13 @@ function Strip({ checked, app, onDismiss }: { checked: Checked; app: string; onD
     </section>
   );
 }
+
+function ignoring(rules: readonly string[], onIgnore: (rules: readonly string[]) => void): Action {
+  const words = rules.map((rule) => IGNORED[rule] ?? rule).join(' and ');
+  return { key: 'u', word: `Ignore ${words}`, title: `Compare without ${words}`, run: () => onIgnore(rules) };
+}
+
+const IGNORED: Record<string, string> = { clock: 'times', uuid: 'UUIDs', hex: 'random ids', number: 'numbers' };
 
 type Start = (run: string, isLive: boolean, open: (done: Rerun) => void) => () => void;
 
@@ -173,7 +193,8 @@ function Changes({ message, skipped }: { message: CheckedMessage; skipped: numbe
 /** Return the hint at a clock or an id that a difference ends with; empty if there is none. */
 function causeOf(detail: string): string {
   const hint = detail.indexOf('. Only ');
-  return hint < 0 ? '' : `${detail.slice(hint + 2)} `;
+  const [cause = ''] = hint < 0 ? [] : detail.slice(hint + 2).split(' To leave ');
+  return cause && `${cause.replaceAll('`', '')} `;
 }
 
 const AROUND = 160; // Characters of what is the same, before and after a change: enough to find the place.

@@ -13,6 +13,8 @@ export type Difference = {
   parts?: ChangedPart[];
   /** Parts that differ, too, and are not listed. */
   more?: number;
+  /** What to ignore so that nothing differs: a clock, an id. */
+  rules?: string[];
   detail: string;
 };
 
@@ -43,23 +45,29 @@ const LAST_RETRY = 30_000;
 const HIDDEN = 45_000;
 
 /** Return what is known of a conversation; null before the first answer. */
-export function useWatched({ app, user, session }: Where): Checked | null {
+export function useWatched({ app, user, session }: Where, ignored: readonly string[]): Checked | null {
   const [checked, setChecked] = useState<Checked | null>(null);
   useEffect(() => {
     const leaving = new AbortController();
-    void watch({ app, user, session }, leaving.signal, setChecked);
+    void watch({ app, user, session }, ignored, leaving.signal, setChecked);
     return () => leaving.abort();
-  }, [app, user, session]);
+  }, [app, user, session, ignored]);
   return checked;
 }
 
-async function watch(where: Where, signal: AbortSignal, tell: (next: Checked) => void): Promise<void> {
+async function watch(
+  where: Where,
+  ignored: readonly string[],
+  signal: AbortSignal,
+  tell: (next: Checked) => void,
+): Promise<void> {
   let [known, retry] = [-1, FIRST_RETRY];
   while (!signal.aborted) {
     const isHidden = document.visibilityState === 'hidden';
-    const query = { after: String(isHidden ? -1 : known), userId: where.user };
+    const query = new URLSearchParams({ after: String(isHidden ? -1 : known), userId: where.user });
+    for (const rule of ignored) query.append('ignore', rule);
     try {
-      const at = `${path('api', 'watch', where.app, where.session)}?${new URLSearchParams(query)}`;
+      const at = `${path('api', 'watch', where.app, where.session)}?${query}`;
       const next = await getJson<Checked>(at, signal);
       if (next.number !== known) tell(next);
       if (next.state === 'off') return;
