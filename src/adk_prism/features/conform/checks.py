@@ -6,16 +6,7 @@ import asyncio
 import re
 import time
 from base64 import b64encode
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections import abc
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from itertools import count
@@ -92,7 +83,10 @@ class Sheet:
     """Collects what a probe sees."""
 
     def __init__(
-        self, checks: Sequence[Check], left_out: Collection[str] = (), secrets: Iterable[str] = ()
+        self,
+        checks: abc.Sequence[Check],
+        left_out: abc.Collection[str] = (),
+        secrets: abc.Iterable[str] = (),
     ) -> None:
         """`secrets` never appear in a report. Raise `UsageError` if `left_out` names an unknown check."""
         self._checks = {check.id: check for check in checks}
@@ -166,7 +160,7 @@ class Sheet:
 # The types of values in a frame, by key: what the JSON schema of a protocol says beyond its keys.
 
 Json = dict[str, Any]
-_FITS: dict[str, Callable[[Any], bool]] = {
+_FITS: dict[str, abc.Callable[[Any], bool]] = {
     "a string": lambda value: isinstance(value, str),
     "true or false": lambda value: isinstance(value, bool),
     "an object": lambda value: isinstance(value, dict),
@@ -193,14 +187,14 @@ def named(value: Any) -> str:
     return "null" if value is None else repr(value)
 
 
-def wrong_types(frame: Json, types: Mapping[str, str]) -> Iterator[str]:
+def wrong_types(frame: Json, types: abc.Mapping[str, str]) -> abc.Iterator[str]:
     """Yield each value of a frame that is not of its type; null is of none."""
     for key, name in types.items():
         if key in frame and not _FITS[name](frame[key]):
             yield f"{key} must be {name}, got {named(frame[key])}"
 
 
-def missing_keys(frame: Json, required: tuple[str, ...]) -> Iterator[str]:
+def missing_keys(frame: Json, required: tuple[str, ...]) -> abc.Iterator[str]:
     """Yield each required key that a frame lacks."""
     yield from (f"{key} is missing" for key in required if key not in frame)
 
@@ -271,7 +265,7 @@ class Exchange:
         *,
         json: Any = None,
         content: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: abc.Mapping[str, str] | None = None,
         leave: Leave = NEVER,
     ) -> HttpResponse:
         """Return the answer. Raise `CannotTry` if there is none."""
@@ -360,8 +354,8 @@ class _Reading:
 
 @asynccontextmanager
 async def connected(
-    url: str, headers: Mapping[str, str], seconds: float, auth: httpx.Auth | None = None
-) -> AsyncIterator[Exchange]:
+    url: str, headers: abc.Mapping[str, str], seconds: float, auth: httpx.Auth | None = None
+) -> abc.AsyncIterator[Exchange]:
     """Yield an exchange with a server: it sends `headers` with every request and follows no redirect."""
     is_secure = url.startswith("https:")  # Without TLS, reading all root certificates is only slow.
     limits = httpx.Timeout(seconds, connect=min(seconds, 10.0))
@@ -387,7 +381,7 @@ class Options(Struct, frozen=True, kw_only=True):
     prompts: tuple[str, ...]
     approve: bool = False
     """Approvals that are asked for are given; otherwise they are denied."""
-    headers: Mapping[str, str] = {}
+    headers: abc.Mapping[str, str] = {}
     timeout: float = 60.0
 
 
@@ -433,7 +427,7 @@ class Driver(Struct, frozen=True, kw_only=True):
     name: str
     own_path: str
     """Where an adk-prism server speaks it for an app; empty: at the server's address."""
-    run: Callable[[Probe], Awaitable[None]]
+    run: abc.Callable[[Probe], abc.Awaitable[None]]
 
     def endpoint(self, url: str, app: str) -> str:
         """Return the address that is tried, for an app of an adk-prism server or as it was given."""
@@ -581,7 +575,7 @@ def refuses(sheet: Sheet, answer: HttpResponse, *, frames_say_so: bool = False) 
 
 
 async def leave_early(
-    probe: Probe, new_body: Callable[[], dict[str, Any]], until: Leave = NEVER
+    probe: Probe, new_body: abc.Callable[[], dict[str, Any]], until: Leave = NEVER
 ) -> None:
     """Leave a stream after its first frames, then talk to the server again; `until` its last frame."""
     probe.trying("after a client has left in the middle")
@@ -593,7 +587,7 @@ async def leave_early(
 
 
 async def send_mistakes(
-    probe: Probe, is_error: Callable[[Json], Any], good_body: dict[str, Any]
+    probe: Probe, is_error: abc.Callable[[Json], Any], good_body: dict[str, Any]
 ) -> None:
     """Send no JSON, an empty object, a body as plain text, and another method."""
     sheet = probe.sheet

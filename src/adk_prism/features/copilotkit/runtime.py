@@ -31,17 +31,11 @@ from adk_prism.protocols.contract import FileLinks, Format, FrameReader
 from adk_prism.runs.chats import Chats, build_history, runs_of, stored_bytes
 from adk_prism.runs.off_loop import call_sized
 from adk_prism.runs.runs import CancelResult
+from adk_prism.server import request_bodies
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Caller, caller_of, listed_user
 from adk_prism.server.identity.identity import CallerOf
 from adk_prism.server.problems import COPILOTKIT_PATH, TEXT_RESPONSES
-from adk_prism.server.request_bodies import (
-    AgentRoute,
-    SessionId,
-    StrictRoute,
-    check_app,
-    check_session,
-)
 from adk_prism.server.run_streams import json_list
 from adk_prism.server.throttling import HeavyWork
 from adk_prism.version import VERSION
@@ -68,7 +62,7 @@ class RuntimeAgents:
         names = self._apps.names()
         if agent == DEFAULT and DEFAULT not in names and names:
             return names[0]
-        name = check_app(agent)
+        name = request_bodies.check_app(agent)
         self._apps.check(name)
         return name
 
@@ -238,7 +232,7 @@ def routes(context: Context) -> APIRouter:
     """Return the router of the runtime."""
     router = APIRouter(
         prefix=COPILOTKIT_PATH,
-        route_class=StrictRoute,
+        route_class=request_bodies.StrictRoute,
         tags=["CopilotKit"],
         responses=TEXT_RESPONSES,
     )
@@ -251,7 +245,7 @@ def routes(context: Context) -> APIRouter:
             route,
             methods=["POST"],
             response_class=Response,
-            route_class_override=AgentRoute,
+            route_class_override=request_bodies.AgentRoute,
         )
     router.post("/agent/{agent_id}/stop/{thread_id}")(runtime.stop)
     router.get("/threads")(runtime.threads)
@@ -292,7 +286,7 @@ class _Runtime:
         self,
         caller: CallerOf,
         agent_id: str,
-        thread_id: SessionId,
+        thread_id: request_bodies.SessionId,
         body: Annotated[Json | None, Body()] = None,
         user: NamedUser = "",
     ) -> Json:
@@ -323,7 +317,11 @@ class _Runtime:
         return {"threads": listed, "nextCursor": None}
 
     async def messages(
-        self, request: Request, thread_id: SessionId, agent_id: AgentId = "", user: NamedUser = ""
+        self,
+        request: Request,
+        thread_id: request_bodies.SessionId,
+        agent_id: AgentId = "",
+        user: NamedUser = "",
     ) -> Response:
         """Return the messages of a thread, without those that are still being said."""
         origin = await self._origin(request, thread_id, agent_id, user)
@@ -332,7 +330,11 @@ class _Runtime:
         return _json({"messages": Raw(found)})
 
     async def events(
-        self, request: Request, thread_id: SessionId, agent_id: AgentId = "", user: NamedUser = ""
+        self,
+        request: Request,
+        thread_id: request_bodies.SessionId,
+        agent_id: AgentId = "",
+        user: NamedUser = "",
     ) -> Response:
         """Return the events of a thread's runs."""
         origin = await self._origin(request, thread_id, agent_id, user)
@@ -341,7 +343,11 @@ class _Runtime:
         return _json({"events": Raw(found)})
 
     async def state(
-        self, request: Request, thread_id: SessionId, agent_id: AgentId = "", user: NamedUser = ""
+        self,
+        request: Request,
+        thread_id: request_bodies.SessionId,
+        agent_id: AgentId = "",
+        user: NamedUser = "",
     ) -> Response:
         """Return the state of a thread."""
         origin = await self._origin(request, thread_id, agent_id, user)
@@ -371,7 +377,10 @@ class _Runtime:
         return await do(request, call.parameter("agentId"), body, user)
 
     async def _stop(self, call: _Call) -> Response:
-        agent, thread = call.parameter("agentId"), check_session(call.parameter("threadId"))
+        agent, thread = (
+            call.parameter("agentId"),
+            request_bodies.check_session(call.parameter("threadId")),
+        )
         user = caller_of(call.request)
         return _json(await self.stop(user, agent, thread, call.body, call.user))
 

@@ -12,19 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from adk_prism.cli import RECORDING_FILE
-from adk_prism.cli.terminal import (
-    Row,
-    Style,
-    counted,
-    one_line,
-    progress,
-    seconds,
-    short_json,
-    wrapped,
-    write_json,
-    write_rows,
-)
+from adk_prism.cli import RECORDING_FILE, terminal
 from adk_prism.errors import SourceError
 from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.features.captures.recording_file import read_run
@@ -33,7 +21,7 @@ from adk_prism.features.grounding import text as grounding
 from adk_prism.features.page.film import Film
 from adk_prism.features.proof.prose.confidence_value import LEVELS
 
-_CALLS: dict[str, tuple[str, Style]] = {
+_CALLS: dict[str, tuple[str, terminal.Style]] = {
     "answered": ("← ", "dim"),
     "failed": ("✗ failed: ", "error"),
     "denied": ("✗ denied: ", "error"),
@@ -41,7 +29,7 @@ _CALLS: dict[str, tuple[str, Style]] = {
     "awaiting approval": ("? needs approval ", "ask"),
 }
 """What stands below a call, by its status; any other is not over yet."""
-_STATES: dict[str, Style] = {"failed": "error", "waiting": "ask", "finished": "good"}
+_STATES: dict[str, terminal.Style] = {"failed": "error", "waiting": "ask", "finished": "good"}
 
 _TITLES = {
     "conversation": "Conversation",
@@ -55,12 +43,16 @@ _TITLES = {
 }
 
 
-def recording_rows(view: Mapping[str, Any], width: int) -> list[Row]:
+def recording_rows(view: Mapping[str, Any], width: int) -> list[terminal.Row]:
     """Return the run in one line, and each panel that the view has, under its title."""
-    shown = [*wrapped(_heading(view), width, "strong")]
+    shown = [*terminal.wrapped(_heading(view), width, "strong")]
     for name, panel in _PANELS.items():
         if name in view:
-            shown += [Row(""), Row(_TITLES[name], "title"), *panel(view[name], width)]
+            shown += [
+                terminal.Row(""),
+                terminal.Row(_TITLES[name], "title"),
+                *panel(view[name], width),
+            ]
     return shown
 
 
@@ -71,133 +63,139 @@ def _heading(view: Mapping[str, Any]) -> str:
     )
 
 
-def _conversation(items: Sequence[Mapping[str, Any]], width: int) -> Iterator[Row]:
+def _conversation(items: Sequence[Mapping[str, Any]], width: int) -> Iterator[terminal.Row]:
     for item in items:
         inside = "  " if "within" in item else ""
         for row in _said(item, width - len(inside)):
-            yield Row(inside + row.text, row.style)
+            yield terminal.Row(inside + row.text, row.style)
 
 
-def _said(item: Mapping[str, Any], width: int) -> Iterator[Row]:
+def _said(item: Mapping[str, Any], width: int) -> Iterator[terminal.Row]:
     kind = item["kind"]
     if kind == "call":
         yield from _call(item, width)
     elif kind in ("user", "text", "reasoning", "transcript"):
-        style: Style = "user" if kind == "user" else "dim" if kind == "reasoning" else ""
+        style: terminal.Style = "user" if kind == "user" else "dim" if kind == "reasoning" else ""
         name = item["speaker"]
         speaker = f"{name} (thinking)" if kind == "reasoning" else name
         for index, line in enumerate(item["text"].splitlines() or [""]):
-            yield from wrapped(f"{speaker}: {line}" if not index else f"  {line}", width, style)
+            yield from terminal.wrapped(
+                f"{speaker}: {line}" if not index else f"  {line}", width, style
+            )
     elif kind != "end":
         about = {key: value for key, value in item.items() if key not in ("kind", "since", "node")}
-        yield from wrapped(f"· {kind}: {short_json(about)}", width, "dim")
+        yield from terminal.wrapped(f"· {kind}: {terminal.short_json(about)}", width, "dim")
 
 
-def call_rows(name: str, given: str, status: str, result: str) -> Iterator[Row]:
+def call_rows(name: str, given: str, status: str, result: str) -> Iterator[terminal.Row]:
     """Yield a call with its arguments, and below it how far it is; `given` and `result` are short texts."""
-    yield Row(f"→ {one_line(name)} {given}".rstrip(), "dim")
+    yield terminal.Row(f"→ {terminal.one_line(name)} {given}".rstrip(), "dim")
     mark, style = _CALLS.get(status, (f"… {status}", "dim"))
-    result = one_line(result)
-    yield Row(f"  {mark}{result}" if result else f"  {mark.rstrip(': ')}", style)
+    result = terminal.one_line(result)
+    yield terminal.Row(f"  {mark}{result}" if result else f"  {mark.rstrip(': ')}", style)
 
 
-def _call(item: Mapping[str, Any], width: int) -> Iterator[Row]:
-    given = short_json(item["input"]) if item.get("input") is not None else ""
+def _call(item: Mapping[str, Any], width: int) -> Iterator[terminal.Row]:
+    given = terminal.short_json(item["input"]) if item.get("input") is not None else ""
     result = item.get("error") or item.get("reason") or ""
     if "output" in item:
-        result = short_json(item["output"])
+        result = terminal.short_json(item["output"])
     for row in call_rows(item["name"], given, item["status"], result):
-        yield from wrapped(row.text, width, row.style, 4)
+        yield from terminal.wrapped(row.text, width, row.style, 4)
 
 
-def state_rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
+def state_rows(view: Mapping[str, Any] | None, width: int) -> list[terminal.Row]:
     """Return every key; keys that the last run changed have a `Δ` and their previous value."""
     changes = {change.key: change for change in view["sinceStart"]} if view else {}
     if not view or not (changes or any(view["snapshot"].values())):
-        return [Row("The session's state is empty.", "dim")]
-    shown: list[Row] = []
+        return [terminal.Row("The session's state is empty.", "dim")]
+    shown: list[terminal.Row] = []
     for scope, values in view["snapshot"].items():
         if values:
-            shown.append(Row(f"{scope} ({len(values)})", "title"))
+            shown.append(terminal.Row(f"{scope} ({len(values)})", "title"))
         for key, value in values.items():
-            line = f"{key} = {short_json(value)}  by {view['writers'].get(key, '?')}"
+            line = f"{key} = {terminal.short_json(value)}  by {view['writers'].get(key, '?')}"
             shown += _key_rows(line, changes.get(key), width)
     for change in changes.values():
         if change.kind == "removed":
-            line = f"{change.key} removed, was {short_json(change.before)}"
-            shown += wrapped(f"Δ {line}", width, "dim", 4)
+            line = f"{change.key} removed, was {terminal.short_json(change.before)}"
+            shown += terminal.wrapped(f"Δ {line}", width, "dim", 4)
     return shown
 
 
-def _key_rows(line: str, change: Any, width: int) -> Iterator[Row]:
+def _key_rows(line: str, change: Any, width: int) -> Iterator[terminal.Row]:
     if change is None:
-        yield from wrapped(f"- {line}", width, hang=4)
+        yield from terminal.wrapped(f"- {line}", width, hang=4)
         return
-    yield from wrapped(f"Δ {line}", width, "changed", 4)
+    yield from terminal.wrapped(f"Δ {line}", width, "changed", 4)
     if change.kind == "changed":
-        yield from wrapped(f"was {short_json(change.before)}", width, "dim", 4)
+        yield from terminal.wrapped(f"was {terminal.short_json(change.before)}", width, "dim", 4)
 
 
-def _state(view: Mapping[str, Any], width: int) -> Iterator[Row]:
+def _state(view: Mapping[str, Any], width: int) -> Iterator[terminal.Row]:
     yield from state_rows(view, width)
     if "difference" in view:
-        yield Row(f"Changes since event {view['from']}", "title")
+        yield terminal.Row(f"Changes since event {view['from']}", "title")
         for change in view["difference"]:
-            both = f"{short_json(change.before)} → {short_json(change.after)}"
-            yield from wrapped(f"{change.kind} {change.key}: {both}", width, "changed", 4)
+            both = f"{terminal.short_json(change.before)} → {terminal.short_json(change.after)}"
+            yield from terminal.wrapped(f"{change.kind} {change.key}: {both}", width, "changed", 4)
     if "history" in view:
-        yield Row(f"Writes to {view['key']}", "title")
+        yield terminal.Row(f"Writes to {view['key']}", "title")
         for write in view["history"]:
-            value = "removed" if "removed" in write else short_json(write["value"])
+            value = "removed" if "removed" in write else terminal.short_json(write["value"])
             text = f"event {write['cursor']}, {write['writer']}: {value}"
-            yield from wrapped(text, width)
+            yield from terminal.wrapped(text, width)
 
 
-def _graph(view: Mapping[str, Any], width: int) -> Iterator[Row]:
+def _graph(view: Mapping[str, Any], width: int) -> Iterator[terminal.Row]:
     for node in view["nodes"]:
-        text = f"{one_line(node['id'], 60)} ({node['kind']}): {_ran(node)}, {node['status']}"
-        yield from wrapped(text, width, "error" if node["failures"] else "")
+        text = (
+            f"{terminal.one_line(node['id'], 60)} ({node['kind']}): {_ran(node)}, {node['status']}"
+        )
+        yield from terminal.wrapped(text, width, "error" if node["failures"] else "")
     for edge in view["edges"]:
         keys = f": {', '.join(edge['keys'])}" if edge["keys"] else ""
         text = f"{edge['from']} → {edge['to']} ({edge['kind']}, {edge['count']}×){keys}"
-        yield from wrapped(text, width, "dim", 4)
+        yield from terminal.wrapped(text, width, "dim", 4)
 
 
 def _ran(node: Mapping[str, Any]) -> str:
-    runs, took = counted(node["runs"], "run"), seconds(node["duration"])
+    runs, took = terminal.counted(node["runs"], "run"), terminal.seconds(node["duration"])
     if not node["failures"]:
         return f"{runs}, {took}"
-    failures = counted(node["failures"], "failure")
+    failures = terminal.counted(node["failures"], "failure")
     return f"{runs}, {failures}, {took}"
 
 
-def _artifacts(items: Sequence[Mapping[str, Any]], width: int) -> Iterator[Row]:
+def _artifacts(items: Sequence[Mapping[str, Any]], width: int) -> Iterator[terminal.Row]:
     if not items:
-        yield Row("No artifact was saved.", "dim")
+        yield terminal.Row("No artifact was saved.", "dim")
     for item in items:
         for saved in item["versions"]:
             text = (
                 f"{item['name']}, version {saved['version']}, saved by {saved['author']} at"
                 f" event {saved['since']}"
             )
-            yield from wrapped(text, width)
+            yield from terminal.wrapped(text, width)
 
 
-def _nodes(items: Sequence[Mapping[str, Any]], width: int) -> Iterator[Row]:
+def _nodes(items: Sequence[Mapping[str, Any]], width: int) -> Iterator[terminal.Row]:
     for item in items:
-        title = f"{item['name']} ({item['kind']}): {item['status']}, {seconds(item['duration'])}"
-        yield from wrapped(title, width, _STATES.get(item["status"], "strong"))
+        title = f"{item['name']} ({item['kind']}): {item['status']}, {terminal.seconds(item['duration'])}"
+        yield from terminal.wrapped(title, width, _STATES.get(item["status"], "strong"))
         for given in item["received"]:
-            value = short_json(given["value"])
+            value = terminal.short_json(given["value"])
             text = f"from {given['from']}: {value}"
-            yield from wrapped(f"  {text}", width, "dim", 4)
+            yield from terminal.wrapped(f"  {text}", width, "dim", 4)
         for said in item["said"]:
             for row in _said(said, width - 2):
-                yield Row(f"  {row.text}", row.style)
+                yield terminal.Row(f"  {row.text}", row.style)
         for output in item["outputs"]:
-            yield from wrapped(f"  output: {short_json(output)}", width, "", 4)
+            yield from terminal.wrapped(f"  output: {terminal.short_json(output)}", width, "", 4)
         if item["changes"]:
-            yield Row(f"  {counted(len(item['changes']), 'state change')}", "changed")
+            yield terminal.Row(
+                f"  {terminal.counted(len(item['changes']), 'state change')}", "changed"
+            )
 
 
 # ---------------------------------------------------------------------------
@@ -209,7 +207,7 @@ def _nodes(items: Sequence[Mapping[str, Any]], width: int) -> Iterator[Row]:
 
 MOST_ROWS = 200
 """Most nodes in the waterfall."""
-_STATUS: dict[str, tuple[str, Style]] = {
+_STATUS: dict[str, tuple[str, terminal.Style]] = {
     "running": ("…", "strong"),
     "finished": ("✓", ""),
     "failed": ("✗", "error"),
@@ -221,17 +219,19 @@ _RANK = "·▬█?✗"
 """Signs by priority in a column, the strongest last."""
 
 
-def strip(view: Mapping[str, Any] | None, width: int) -> Row:
+def strip(view: Mapping[str, Any] | None, width: int) -> terminal.Row:
     """Return the run as one row of a width."""
     if not view or not view["nodes"]:
-        return Row("No run yet", "dim")
+        return terminal.Row("No run yet", "dim")
     total = max(view["now"], 0.001)
-    summary = f" {seconds(view['now'])}, {counted(len(_tree(view['nodes'])), 'node')}"
-    summary += f", {counted(len(view['waits']), 'wait')}" if view["waits"] else ""
+    summary = (
+        f" {terminal.seconds(view['now'])}, {terminal.counted(len(_tree(view['nodes'])), 'node')}"
+    )
+    summary += f", {terminal.counted(len(view['waits']), 'wait')}" if view["waits"] else ""
     failures = len(view.get("failures", ()))
-    summary += f", {counted(failures, 'failure')}" if failures else ""
+    summary += f", {terminal.counted(failures, 'failure')}" if failures else ""
     room = max(width - len(summary), 10)
-    return Row("".join(_columns(view, total, room)) + summary)
+    return terminal.Row("".join(_columns(view, total, room)) + summary)
 
 
 def _columns(view: Mapping[str, Any], total: float, room: int) -> list[str]:
@@ -255,10 +255,10 @@ def _stretches(view: Mapping[str, Any], total: float) -> Iterator[tuple[str, flo
         yield "?", wait["start"], total if wait["end"] is None else wait["end"]
 
 
-def rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
+def rows(view: Mapping[str, Any] | None, width: int) -> list[terminal.Row]:
     """Return the waterfall: name, bar, duration, status in a word."""
     if not view or not view["nodes"]:
-        return [Row("No run yet. Send a message first.", "dim")]
+        return [terminal.Row("No run yet. Send a message first.", "dim")]
     nodes = _tree(view["nodes"])
     total = max(view["now"], 0.001)
     labels = [_name(node, depth) for node, depth in nodes[:MOST_ROWS]]
@@ -270,9 +270,9 @@ def rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
     ]
     shown += [_wait(wait) for wait in view["waits"]]
     if len(nodes) > MOST_ROWS:
-        shown.append(Row(f"{len(nodes) - MOST_ROWS} more", "dim"))
+        shown.append(terminal.Row(f"{len(nodes) - MOST_ROWS} more", "dim"))
     if any(node["derived"] for node, _ in nodes):
-        shown.append(Row("~ inferred from the events", "dim"))
+        shown.append(terminal.Row("~ inferred from the events", "dim"))
     return shown
 
 
@@ -302,22 +302,28 @@ def _tree(nodes: Sequence[_Node]) -> list[tuple[_Node, int]]:
 
 def _name(node: _Node, depth: int) -> str:
     mark = "~" if node["derived"] else ""
-    return f"{'  ' * depth}{mark}{one_line(node['name'], 40)}"
+    return f"{'  ' * depth}{mark}{terminal.one_line(node['name'], 40)}"
 
 
-def _bar(node: _Node, name: str, total: float, room: int) -> Row:
+def _bar(node: _Node, name: str, total: float, room: int) -> terminal.Row:
     first = min(int(node["start"] / total * room), room - 1)
     length = min(max(round(node["duration"] / total * room), 1), room - first)
     sign = "█" if node["kind"] == "tool" else "▬"
     bar = (" " * first + sign * length).ljust(room)
     mark, style = _STATUS.get(node["status"], ("", ""))
-    return Row(f"{name} {bar} {seconds(node['duration']):>7} {mark} {node['status']}", style)
+    return terminal.Row(
+        f"{name} {bar} {terminal.seconds(node['duration']):>7} {mark} {node['status']}", style
+    )
 
 
-def _wait(wait: Mapping[str, Any]) -> Row:
+def _wait(wait: Mapping[str, Any]) -> terminal.Row:
     if wait["end"] is None:
-        return Row(f"? waits for {wait['kind']} since {seconds(wait['start'])}", "ask")
-    return Row(f"? waited for {wait['kind']} {seconds(wait['end'] - wait['start'])}", "dim")
+        return terminal.Row(
+            f"? waits for {wait['kind']} since {terminal.seconds(wait['start'])}", "ask"
+        )
+    return terminal.Row(
+        f"? waited for {wait['kind']} {terminal.seconds(wait['end'] - wait['start'])}", "dim"
+    )
 
 
 # ---------------------------------------------------------------------- text
@@ -331,24 +337,24 @@ _Proof = Mapping[str, Any]
 _MOST_RAISES = 3
 
 
-def proof_rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
+def proof_rows(view: Mapping[str, Any] | None, width: int) -> list[terminal.Row]:
     """Return the proofs of the last run."""
     if not view or (view["answer"] is None and not view["specialists"] and not view["sources"]):
-        return [Row("Nothing yet. Confidence and sources appear when a run ends.", "dim")]
+        return [terminal.Row("Nothing yet. Confidence and sources appear when a run ends.", "dim")]
     answer = view["answer"]
     sections = sorted(view["specialists"], key=_rank)
-    shown: list[Row] = []
+    shown: list[terminal.Row] = []
     if answer is not None:
         shown += _whole(answer, sections, width)
     if sections:
-        shown.append(Row("Sections, weakest first", "title"))
+        shown.append(terminal.Row("Sections, weakest first", "title"))
     for proof in sections:
-        shown += wrapped(f"  {_subject(proof)} {_sentence(proof)}", width, "", 4)
+        shown += terminal.wrapped(f"  {_subject(proof)} {_sentence(proof)}", width, "", 4)
     for proof in (answer,) if answer is not None else sections:
         shown += _sources(proof, width)
     for source in view["sources"]:
         text = " ".join(f"{source['title']} {source['uri']}".split())
-        shown += wrapped(f"[{source['source']}] {text}", width, "dim", 4)
+        shown += terminal.wrapped(f"[{source['source']}] {text}", width, "dim", 4)
     proofs = [proof for proof in (answer, *sections) if proof is not None]
     return shown + [row for proof in proofs for row in _worked_out(proof, width)]
 
@@ -362,7 +368,7 @@ def _rank(proof: _Proof) -> tuple[float, int]:
 
 
 def _subject(proof: _Proof) -> str:
-    name = one_line(str((proof.get("subject") or {}).get("name") or "section"), 60)
+    name = terminal.one_line(str((proof.get("subject") or {}).get("name") or "section"), 60)
     return name.replace("_", " ").capitalize() if name.islower() else name
 
 
@@ -373,25 +379,25 @@ def _sure(proof: _Proof) -> str:
 
 def _sentence(proof: _Proof) -> str:
     count = len(proof.get("citations") or ())
-    rests = f"rests on {counted(count, 'source')}" if count else "has no recorded source"
+    rests = f"rests on {terminal.counted(count, 'source')}" if count else "has no recorded source"
     sure = _sure(proof)
     return f"{rests}; {f'confidence {sure}' if sure else 'no confidence stated'}."
 
 
-def _whole(answer: _Proof, sections: list[_Proof], width: int) -> Iterator[Row]:
+def _whole(answer: _Proof, sections: list[_Proof], width: int) -> Iterator[terminal.Row]:
     if answer["origin"] == "absent":
-        yield Row("Whole answer", "title")
-        yield Row("  No confidence or source was stated.", "dim")
+        yield terminal.Row("Whole answer", "title")
+        yield terminal.Row("  No confidence or source was stated.", "dim")
         return
-    yield Row(f"Whole answer: {_sure(answer) or 'no confidence stated'}", "title")
+    yield terminal.Row(f"Whole answer: {_sure(answer) or 'no confidence stated'}", "title")
     count = len(answer.get("citations") or ())
-    yield Row(f"  {counted(count, 'source')}")
+    yield terminal.Row(f"  {terminal.counted(count, 'source')}")
     weakest = next((proof for proof in (*sections[:1], answer) if list(_raises(proof))), None)
     if weakest is not None:
         name = "it" if weakest is answer else _subject(weakest)
-        yield Row(f"  How to raise confidence in {name}:", "strong")
+        yield terminal.Row(f"  How to raise confidence in {name}:", "strong")
         for line in _raises(weakest):
-            yield from wrapped(f"  · {line}", width, "", 4)
+            yield from terminal.wrapped(f"  · {line}", width, "", 4)
 
 
 def _raises(proof: _Proof) -> Iterator[str]:
@@ -411,34 +417,36 @@ def _lowers(effect: Any) -> bool:
     return isinstance(effect, int | float) and not isinstance(effect, bool) and 0 <= effect < 1
 
 
-def _sources(proof: _Proof, width: int) -> Iterator[Row]:
+def _sources(proof: _Proof, width: int) -> Iterator[terminal.Row]:
     for claim in proof.get("uncited") or ():
-        yield from wrapped(f"  ! no source: {claim['text']}", width, "error", 4)
+        yield from terminal.wrapped(f"  ! no source: {claim['text']}", width, "error", 4)
     for two in proof.get("disagreements") or ():
-        yield from wrapped(f"  ! {two['text']}: {two['relation']} than its parts", width, "error")
+        yield from terminal.wrapped(
+            f"  ! {two['text']}: {two['relation']} than its parts", width, "error"
+        )
     for number, citation in enumerate(proof.get("citations") or (), 1):
-        yield from wrapped(f"  {number}. {_cited(citation)}", width, "", 5)
+        yield from terminal.wrapped(f"  {number}. {_cited(citation)}", width, "", 5)
 
 
-def _worked_out(proof: _Proof, width: int) -> Iterator[Row]:
+def _worked_out(proof: _Proof, width: int) -> Iterator[terminal.Row]:
     if proof["origin"] == "absent":
         return
     name = (proof.get("subject") or {}).get("name") or "section"
-    title = f"How it was worked out: {one_line(str(name), 60)}"
-    yield Row(title, "title")
-    yield from wrapped(f"  {proof['derivation']} ({proof['origin']})", width, "dim", 2)
+    title = f"How it was worked out: {terminal.one_line(str(name), 60)}"
+    yield terminal.Row(title, "title")
+    yield from terminal.wrapped(f"  {proof['derivation']} ({proof['origin']})", width, "dim", 2)
     for step in proof.get("reasoning_chain") or ():
-        yield from wrapped(f"  ∴ {step['text']}", width, "dim", 4)
+        yield from terminal.wrapped(f"  ∴ {step['text']}", width, "dim", 4)
 
 
 def _cited(citation: Mapping[str, Any]) -> str:
     parts = [citation.get(name) for name in ("source", "reference", "excerpt", "uri")]
     users = ", ".join(citation.get("used_by") or filter(None, [citation.get("by")]))
     by = f" (by {users})" if users else ""
-    return one_line(", ".join(word for word in parts if word) + by)
+    return terminal.one_line(", ".join(word for word in parts if word) + by)
 
 
-_PANELS: dict[str, Callable[[Any, int], list[Row] | Iterator[Row]]] = {
+_PANELS: dict[str, Callable[[Any, int], list[terminal.Row] | Iterator[terminal.Row]]] = {
     "conversation": _conversation,
     "timeline": rows,
     "state": _state,
@@ -499,15 +507,17 @@ def execute(args: argparse.Namespace) -> int:
     The readable part of a damaged file is printed before the error is raised.
     """
     film = Film(given_prices(args))
-    with progress(f"Reading {args.file}…"):
+    with terminal.progress(f"Reading {args.file}…"):
         broken = _feed(film, args.file)
     if broken is None or film.last:
         shown = film.at(args.at, args.panel, since=args.since, key=args.key)
         is_text = args.text or (sys.stdout.isatty() and not args.json)
         if is_text:
-            write_rows(recording_rows(shown, min(shutil.get_terminal_size().columns, WIDEST)))
+            terminal.write_rows(
+                recording_rows(shown, min(shutil.get_terminal_size().columns, WIDEST))
+            )
         else:
-            write_json(shown)
+            terminal.write_json(shown)
     if broken is not None:
         raise broken
     return 0

@@ -34,13 +34,7 @@ from adk_prism.adk.internals.runner import swap_class
 from adk_prism.adk.run_observer import SCOPE
 from adk_prism.errors import CallNotRecorded, Unprocessable
 from adk_prism.features.model_calls.watching import CANCELLED, COMPACTION, RequestTexts
-from adk_prism.features.rerun.recorded_requests import (
-    MOST_SHOWN,
-    ChangedPart,
-    ComparedRequest,
-    Rules,
-    find_cause,
-)
+from adk_prism.features.rerun import recorded_requests
 from adk_prism.log import entry as records
 
 Models = Literal["recorded", "live", "auto"]
@@ -64,7 +58,7 @@ class Difference(Struct, frozen=True, kw_only=True, omit_defaults=True):
     run: str = ""
     cursor: int = 0
     """Of the recorded call that it is compared with; 0: there is none."""
-    parts: list[ChangedPart] = []
+    parts: list[recorded_requests.ChangedPart] = []
     more: int = 0
     """Parts that differ, too, and are not shown."""
     rules: list[str] = []
@@ -94,7 +88,7 @@ class RecordedModelCall(Struct, kw_only=True):
     branch: str
     number: int
     """The how manyth call of its agent in the message."""
-    request: ComparedRequest
+    request: recorded_requests.ComparedRequest
     responses: list[LlmResponse]
     """As the model gave them: the partial ones, then the whole ones."""
     error: str = ""
@@ -243,7 +237,9 @@ class _CallReader:
             agent=record.agent,
             branch=branch,
             number=number,
-            request=ComparedRequest.read(msgspec.json.decode(record.request), record.model),
+            request=recorded_requests.ComparedRequest.read(
+                msgspec.json.decode(record.request), record.model
+            ),
             responses=_responses(record, pieces, with_pieces=self._with_pieces),
             error="" if record.responses else record.error,
             lost=_why_lost(record),
@@ -321,7 +317,7 @@ class RecordedModels:
         *,
         mode: Models = "recorded",
         until: int = 0,
-        rules: Rules | None = None,
+        rules: recorded_requests.Rules | None = None,
         is_test: bool = False,
         takes_any_model: bool = False,
         returns: bool = False,
@@ -338,7 +334,7 @@ class RecordedModels:
             call.request.parts.pop("model", None)
         self._mode = mode
         self._until = until
-        self._rules = rules or Rules()
+        self._rules = rules or recorded_requests.Rules()
         self._live: set[Place] = set()
         """Where the live model was asked, and is asked from now on."""
         self._counts: Counter[str] = Counter()
@@ -401,7 +397,7 @@ class RecordedModels:
         agent: str,
         found: RecordedModelCall | None,
         near: Sequence[RecordedModelCall],
-        now: ComparedRequest,
+        now: recorded_requests.ComparedRequest,
     ) -> Difference | None:
         """Return why a request has no recorded answer; None if it has one."""
         call = found or (near[0] if near else None)
@@ -430,15 +426,18 @@ class RecordedModels:
 
 
 def _changed(
-    call: RecordedModelCall, now: ComparedRequest, rules: Rules, where: dict[str, Any]
+    call: RecordedModelCall,
+    now: recorded_requests.ComparedRequest,
+    rules: recorded_requests.Rules,
+    where: dict[str, Any],
 ) -> Difference:
     parts = call.request.differing(now, rules)
-    rules_for, cause = find_cause(parts)
+    rules_for, cause = recorded_requests.find_cause(parts)
     names = ", ".join(part.part for part in parts[:3]) + (", …" if len(parts) > 3 else "")
     return Difference(
         status="changed",
-        parts=[part.shown() for part in parts[:MOST_SHOWN]],
-        more=max(0, len(parts) - MOST_SHOWN),
+        parts=[part.shown() for part in parts[: recorded_requests.MOST_SHOWN]],
+        more=max(0, len(parts) - recorded_requests.MOST_SHOWN),
         rules=rules_for,
         detail=f"Call {call.number} of {call.agent} differs from the recording in: {names}."
         + (f" {cause}" if cause else ""),
@@ -446,7 +445,7 @@ def _changed(
     )
 
 
-def compared(request: LlmRequest) -> ComparedRequest:
+def compared(request: LlmRequest) -> recorded_requests.ComparedRequest:
     """Return a request as it is compared: redacted and cut as those in a log are."""
     texts = RequestTexts(request)
     config = msgspec.json.decode(texts.config or b"{}")
@@ -457,7 +456,7 @@ def compared(request: LlmRequest) -> ComparedRequest:
         "tools": msgspec.json.decode(texts.tools or b"[]"),
         "contents": [msgspec.json.decode(each.text) for each in texts.contents],
     }
-    return ComparedRequest.read(sent, request.model or "")
+    return recorded_requests.ComparedRequest.read(sent, request.model or "")
 
 
 # ---------------------------------------------------------------------- models of agents

@@ -39,16 +39,7 @@ from adk_prism.adk.sessions import SHARED
 from adk_prism.errors import CallNotRecorded, FailedAsRecorded
 from adk_prism.facts.adk_event import REQUESTS, Actions, AdkEvent, FunctionCall, read_event
 from adk_prism.facts.state import is_given, read_object, read_value
-from adk_prism.log.entry import (
-    AgentEvent,
-    ChildEvent,
-    Entry,
-    ModelCalled,
-    NodeEnded,
-    NodeStarted,
-    Origin,
-    is_absent,
-)
+from adk_prism.log import entry as records
 
 _ADK_TOOLS = RESERVED | REQUESTS | {"exit_loop"}
 
@@ -58,7 +49,7 @@ LoadArtifact = Callable[[str, int], Awaitable[types.Part | None]]
 """Name and version → the artifact of the recorded session; None if it is not there (any more)."""
 
 
-def stored_artifacts(service: BaseArtifactService | None, origin: Origin) -> LoadArtifact:
+def stored_artifacts(service: BaseArtifactService | None, origin: records.Origin) -> LoadArtifact:
     """Return what reads the artifacts of a session; without a service it finds none."""
 
     async def load(name: str, version: int) -> types.Part | None:
@@ -223,14 +214,16 @@ _MEMORIES = b"PAST_CONVERSATIONS"
 """How google-adk 2.13 writes what `preload_memory` found (`tools/preload_memory_tool.py`)."""
 
 
-def recorded_memory(runs: Iterable[Iterable[Entry]]) -> RecordedMemory | None:
+def recorded_memory(runs: Iterable[Iterable[records.Entry]]) -> RecordedMemory | None:
     """Return the memory that some model calls were given; None if no request was recorded whole.
 
     The runs are given as files have them.
     """
     is_known = False
-    for call in (e.record for run in runs for e in run if isinstance(e.record, ModelCalled)):
-        is_known = is_known or not is_absent(call.request)
+    for call in (
+        e.record for run in runs for e in run if isinstance(e.record, records.ModelCalled)
+    ):
+        is_known = is_known or not records.is_absent(call.request)
         if _MEMORIES in bytes(call.request):
             for content in read_object(call.request).get("contents") or ():
                 for part in content.get("parts") or ():
@@ -316,7 +309,7 @@ Made = tuple[str, str, str]
 class RecordedCalls:
     """The calls of one message, to be answered again."""
 
-    def __init__(self, runs: Iterable[Iterable[Entry]]) -> None:
+    def __init__(self, runs: Iterable[Iterable[records.Entry]]) -> None:
         """Read the runs of a message, in their order."""
         self._unused: dict[tuple[str, bytes], list[RecordedCall]] = {}
         self._counts: dict[str, int] = {}
@@ -422,15 +415,15 @@ class _Reader:
         self._changed: dict[str, set[str]] = {}
         """Keys of the state that changed while a call ran."""
 
-    def feed(self, entry: Entry) -> None:
+    def feed(self, entry: records.Entry) -> None:
         match entry.record:
-            case AgentEvent(event=event):
+            case records.AgentEvent(event=event):
                 self._read(read_event(event), "")
-            case ChildEvent(event=event, call=call):
+            case records.ChildEvent(event=event, call=call):
                 self._read(read_event(bytes(event)), call)
-            case NodeStarted(kind="tool", node=node, call=call):
+            case records.NodeStarted(kind="tool", node=node, call=call):
                 self._nodes[node] = call
-            case NodeEnded(node=node, state=state, status=status, error=error):
+            case records.NodeEnded(node=node, state=state, status=status, error=error):
                 call = self._nodes.pop(node, "")
                 if call:
                     self._changed.setdefault(call, set()).update(state)
