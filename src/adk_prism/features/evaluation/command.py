@@ -20,7 +20,7 @@ from adk_prism.features.captures import stored_runs
 from adk_prism.features.captures.client import Client, connect
 from adk_prism.features.rerun import trials
 from adk_prism.features.rerun.command import instructions_of, other_code
-from adk_prism.features.usage.usage import Prices
+from adk_prism.features.usage.usage import Prices, said_costs, total_cost
 from adk_prism.log.entry import Entry, RunId
 from adk_prism.server.settings import read_settings
 
@@ -203,15 +203,14 @@ async def _trial(
     from adk_prism.features.page.outline import outline
 
     read = [outline(await entries(run), prices=prices) for run in case["runs"]]
-    costs = [cost for each in read for cost in each.costs]
-    known = [cost for cost in costs if cost is not None]
+    costs = said_costs(cost for each in read for cost in each.costs)
     return trials.Trial(
         subject=case["id"],
         passed=case["verdict"] == "passed",
         why=_why(case),
         run=case["runs"][-1] if case["runs"] else "",
         seconds=sum(each.seconds for each in read),
-        cost=sum(known) if known and len(known) == len(costs) else None,
+        cost=total_cost(costs) if costs else None,
     )
 
 

@@ -133,7 +133,12 @@ class ModelCalls:
         }
 
     def _cost(self, record: ModelCalled) -> dict[str, Any]:
-        return {"cost": self.prices.of(model_usage.measured(record))} if self.prices else {}
+        """Return what a call cost, by prices of which day, and how much its model's window holds."""
+        known = {"window": self.prices.window(record.model)}
+        cost = self.prices.shown(model_usage.measured(record))
+        if cost:
+            known["pricesAsOf"] = self.prices.about.get("asOf")
+        return cost | {key: value for key, value in known.items() if value is not None}
 
     async def in_file(self, run: RunId, entry: Entry) -> Entry:
         """Return the entry of a model call as files have it: with its request and response."""
