@@ -300,12 +300,7 @@ function ServedApp() {
         <a className="skip" href="#main" onClick={skip}>
           Skip to content
         </a>
-        <TopBar
-          setPlace={setHeader}
-          onRail={() => setRail(!isRail)}
-          onPalette={() => setPalette(true)}
-          more={more}
-        >
+        <TopBar setPlace={setHeader} onRail={() => setRail(!isRail)} onPalette={() => setPalette(true)} more={more}>
           <Suspense>{needsAccount(identity) && <Account identity={identity} />}</Suspense>
         </TopBar>
         {isRail && <div className="scrim" aria-hidden="true" onClick={() => setRail(false)} />}

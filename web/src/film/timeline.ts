@@ -84,8 +84,7 @@ export function tokensAt(node: NodeItem, at: number): CallTokens {
 /** Return what nodes have cost up to a cursor; undefined where nothing is said of that, null if a price is missing. */
 export function costAt(nodes: readonly NodeItem[], at: number): Cost {
   const costs: Cost[] = [];
-  for (const { marks } of nodes)
-    for (const [, news] of upTo(marks, at)) if ('tokens' in news) costs.push(news.cost);
+  for (const { marks } of nodes) for (const [, news] of upTo(marks, at)) if ('tokens' in news) costs.push(news.cost);
   return totalCost(costs);
 }
 

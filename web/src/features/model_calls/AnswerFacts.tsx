@@ -23,10 +23,7 @@ type Costs = {
 const MOST_RUNS = '200'; // What one answer of the server holds.
 
 /** Return what a message cost, and the conversation; null where that is not known. */
-function useMessageCost(
-  { app, user, session }: Where,
-  message: string,
-): { own: Cost; all: Cost } | null {
+function useMessageCost({ app, user, session }: Where, message: string): { own: Cost; all: Cost } | null {
   const where = { app, user, session };
   const options = { enabled: !shared(), staleTime: Infinity };
   const { data: costs, refetch } = useServerData(['costs', where], (signal) => loadCosts(where, signal), options);
@@ -63,7 +60,9 @@ function MessageCost({ message, last }: { message: string; last: boolean }) {
   const cost = useMessageCost(useActions(), message);
   if (!cost || cost.own === undefined) return null;
   const all =
-    last && typeof cost.all === 'number' && cost.all !== cost.own ? ` ${`(${costNumber(cost.all)} in this conversation)`}` : '';
+    last && typeof cost.all === 'number' && cost.all !== cost.own
+      ? ` ${`(${costNumber(cost.all)} in this conversation)`}`
+      : '';
   return (
     <span>
       {costWords(cost.own)}
