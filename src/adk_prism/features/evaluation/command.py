@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from adk_prism.cli import FAILURE, USAGE, DiagnosticPrinter, fail
+from adk_prism.cli import FAILURE, USAGE, DiagnosticPrinter, fail, note
 from adk_prism.cli.terminal import Row, printable, progress, write_json, write_rows, write_suite
 from adk_prism.errors import LogError, PrismError, SourceError, UsageError
 from adk_prism.features.captures import stored_runs
@@ -130,6 +130,7 @@ async def _trials(args: argparse.Namespace, plan: trials.Plan) -> list[trials.Ta
     from adk_prism.features.evaluation.criteria import config_beside, read_criteria, read_eval_set
     from adk_prism.features.evaluation.evaluation import Evaluation, Trial
     from adk_prism.features.evaluation.evaluations import Evaluator, shown_cases
+    from adk_prism.features.evaluation.stored_trials import store_trials
     from adk_prism.features.rerun.changed_app import Changes
 
     if args.url:
@@ -179,7 +180,13 @@ async def _trials(args: argparse.Namespace, plan: trials.Plan) -> list[trials.Ta
 
                 return [await _trial(case, entries, prices) for case in cases]
 
-            return await trials.run_trials(plan, [case.id for case in whole.cases], try_once)
+            tallies = await trials.run_trials(plan, [case.id for case in whole.cases], try_once)
+            try:
+                place = Evaluator(context).folder(app)
+                await asyncio.to_thread(store_trials, place, app, whole.set_id, tallies)
+            except OSError as error:
+                note(f"the page will not show these trials: {error.strerror or error}")
+            return tallies
 
 
 async def _variant(apps: Apps, app: str, changes: Changes) -> Variant | None:
