@@ -6,6 +6,7 @@ import { placeOf } from '../../film/joined';
 import { callsAt, type CallView } from '../../film/timeline';
 import {
   differenceOf,
+  lostIn,
   toolsOf,
   type Difference,
   useCompaction,
@@ -251,7 +252,7 @@ function Compacted({ request, place: [run, cursor] }: { request: ModelRequest; p
   const words = (content: Content | null) => JSON.stringify(content?.parts?.map(({ text }) => text ?? null));
   if (!found || !summary || !request.contents.some((each) => words(each) === words(summary))) return null;
   const before = found.before?.request ?? null;
-  const lost = before ? differenceOf(before, request).removed : [];
+  const lost = before ? lostIn(before, request) : [];
   const { startTimestamp: since, endTimestamp: until } = found.times;
   const time = (at: number) => new Date(at * 1000).toLocaleTimeString();
   return (
@@ -272,7 +273,7 @@ function Compacted({ request, place: [run, cursor] }: { request: ModelRequest; p
             <Details summary={`What the model no longer sees: ${plural(lost.length, 'message')}`}>
               {() => (
                 <div className="change" data-change="removed">
-                  <Messages contents={lost} first={before!.contents.length - lost.length} />
+                  <Messages contents={lost} first={0} />
                 </div>
               )}
             </Details>

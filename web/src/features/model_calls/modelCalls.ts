@@ -105,6 +105,11 @@ export function differenceOf(before: ModelRequest, after: ModelRequest): Differe
   };
 }
 
+/** Return the messages of a request that a later one does not have anywhere. */
+export function lostIn(before: ModelRequest, after: ModelRequest): (Content | null)[] {
+  return before.contents.filter((each) => !after.contents.some((other) => isEqual(each, other)));
+}
+
 function configChanges(before: ModelRequest['config'], after: ModelRequest['config']): Change[] {
   return changesOf(new Map(Object.entries(before)), new Map(Object.entries(after)), '');
 }
