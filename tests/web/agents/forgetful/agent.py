@@ -19,7 +19,9 @@ def _answer(request: LlmRequest) -> Turn:
 
 app = App(
     name="forgetful",
-    root_agent=LlmAgent(name="forgetful", model=ScriptedModel(model="forgetful-offline", script=_answer)),
+    root_agent=LlmAgent(
+        name="forgetful", model=ScriptedModel(model="forgetful-offline", script=_answer)
+    ),
     events_compaction_config=EventsCompactionConfig(
         compaction_interval=1,
         overlap_size=0,
