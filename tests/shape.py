@@ -37,8 +37,8 @@ SLACK = 0.02
 """How far below its limit a count of lines or files may be before the limit has to follow."""
 
 LIMITS: dict[str, float] = {
-    "package: files": 375,
-    "package: lines of code": 67_900,
+    "package: files": 376,
+    "package: lines of code": 67_940,
     "package: median lines of a file (at least)": 186,
     "package: share of import lines (%)": 8.0,
     "package: types for answers": 9,
