@@ -38,7 +38,7 @@ SLACK = 0.02
 
 LIMITS: dict[str, float] = {
     "package: files": 376,
-    "package: lines of code": 67_940,
+    "package: lines of code": 67_950,
     "package: median lines of a file (at least)": 186,
     "package: share of import lines (%)": 8.0,
     "package: types for answers": 9,

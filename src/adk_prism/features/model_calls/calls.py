@@ -158,7 +158,8 @@ class ModelCalls:
         known = {"window": self.prices.window(record.model)}
         cost = self.prices.shown(model_usage.measured(record))
         if cost:
-            known["pricesAsOf"] = self.prices.about.get("asOf")
+            about = self.prices.about
+            known |= {"pricesAsOf": about.get("asOf"), "currency": about.get("currency")}
         return cost | {key: value for key, value in known.items() if value is not None}
 
     async def in_file(self, run: RunId, entry: Entry) -> Entry:

@@ -56,7 +56,7 @@ export default function ModelPanel({ film, at, step, seek, choose }: Props) {
       </PanelHeader>
       <div className="body" tabIndex={0} role="region" aria-label="Model call">
         {call ? (
-          <Summary call={call} asOf={there?.pricesAsOf} travel={moment === at ? null : seek} />
+          <Summary call={call} priced={there} travel={moment === at ? null : seek} />
         ) : (
           <NoCall captured={film.captured || film.uploaded} later={calls.length > 0} />
         )}
@@ -167,11 +167,13 @@ function Steps({ film, calls, current, choose }: StepsProps) {
   );
 }
 
-type SummaryProps = { call: CallView; asOf?: string; travel: ((cursor: number) => void) | null };
+type SummaryProps = { call: CallView; priced: ModelCall | null; travel: ((cursor: number) => void) | null };
 
-function Summary({ call, asOf, travel }: SummaryProps) {
+function Summary({ call, priced, travel }: SummaryProps) {
   const said = callTokens(call.tokens);
-  const cost = costWords(call.cost) + (call.cost != null && asOf ? ` (prices as of ${asOf})` : '');
+  const { currency, pricesAsOf } = priced ?? {};
+  const prices = [currency, pricesAsOf && `(prices as of ${pricesAsOf})`].filter(Boolean).join(' ');
+  const cost = [costWords(call.cost), typeof call.cost === 'number' && prices].filter(Boolean).join(' ');
   const tokens = [said, said && (cost || 'no price is known for this model')].filter(Boolean).join(' · ');
   return (
     <div className="section summary">

@@ -23,6 +23,7 @@ export type ModelCall = {
   cost?: number | null;
   /** The day of the prices by which it was computed. */
   pricesAsOf?: string;
+  currency?: string;
   /** How many tokens a request to the model can have; absent where that is not known. */
   window?: number;
   /** What was too large to be kept whole. */
