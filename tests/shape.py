@@ -37,8 +37,8 @@ SLACK = 0.02
 """How far below its limit a count of lines or files may be before the limit has to follow."""
 
 LIMITS: dict[str, float] = {
-    "package: files": 384,
-    "package: lines of code": 69_650,
+    "package: files": 387,
+    "package: lines of code": 70_000,
     "package: median lines of a file (at least)": 186,
     "package: share of import lines (%)": 8.0,
     "package: types for answers": 9,

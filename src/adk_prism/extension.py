@@ -270,8 +270,9 @@ class Extension:
     closed with their lifecycle. Called once for each server."""
     settings: Callable[[], type[FeatureSettings]] | None = None
     """Returns the class of its settings: options of `serve`, variables, keys of `[tool.adk-prism]`."""
-    annotators: Callable[[], Sequence[MakeAnnotator]] | None = None
-    """Returns what adds annotations to the facts of runs, for protocols and views."""
+    annotators: Callable[[Settings | None], Sequence[MakeAnnotator]] | None = None
+    """Returns what adds annotations to the facts of runs, for protocols and views; takes the settings of a
+    server, None outside of one."""
     apps: Callable[[Settings, Report], Sequence[AppElsewhere]] | None = None
     """Returns apps that are served beside those of the folder."""
     call_recorder: Callable[[RunLog, Detail, Report], CallRecorder] | None = None
@@ -298,9 +299,10 @@ class Extensions(NamedTuple):
     faults: tuple[str, ...]
     """Why others are left out, a sentence each."""
 
-    def annotators(self) -> tuple[MakeAnnotator, ...]:
-        """Return the annotators of all of them."""
-        found = (each.annotators() for each in self.used.values() if each.annotators is not None)
+    def annotators(self, settings: Settings | None = None) -> tuple[MakeAnnotator, ...]:
+        """Return the annotators of all of them, for a server with its settings."""
+        makers = (each.annotators for each in self.used.values())
+        found = (make(settings) for make in makers if make is not None)
         return tuple(make for makers in found for make in makers)
 
     def call_recorder(self, log: RunLog, detail: Detail, report: Report) -> CallRecorder | None:

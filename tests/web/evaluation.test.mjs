@@ -1,6 +1,6 @@
 // A run that was right becomes an eval case; it passes on its agent, and fails on one with a wrong instruction.
 import assert from 'node:assert/strict';
-import { copyFile } from 'node:fs/promises';
+import { copyFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { ask, checkAccess, close, launch, open } from './browser.mjs';
@@ -32,6 +32,20 @@ test('a run is added to an eval set, evaluated, and compared with what was expec
     await grid.getByText('1 of 1 passed').nth(times - 1).waitFor();
   }
   assert.equal(await grid.getByRole('link', { name: '1 Passed' }).count(), 2, 'each evaluation is a column');
+  await checkAccess(page);
+  // As `adk-prism eval --trials` leaves it.
+  const cell = { column: 'as it is', trials: 10, stopped: 'all 10 trials', seconds: 1.31, cost: 0.0009 };
+  const cells = [
+    { ...cell, subject: 'a case', passed: 7, interval: [0.3968, 0.8922] },
+    { ...cell, subject: 'a case', column: 'model=other', passed: 10, interval: [0.7225, 1], cost: null },
+  ];
+  await writeFile(path.join(AGENTS, 'right', '.adk', 'eval_history', '1.trials.json'), JSON.stringify({ evalSetId: 'prices', time: 1_700_000_000, cells }));
+  await page.reload();
+  const trials = page.getByRole('region', { name: 'Trials' });
+  await trials.getByText('7/10, 40–89%').waitFor();
+  await trials.getByText('cost 0.0009 · 1.3 s').waitFor();
+  await trials.getByRole('columnheader', { name: 'model=other' }).waitFor();
+  if (process.env.PRISM_PICTURES) await page.screenshot({ path: `${process.env.PRISM_PICTURES}/trials.png` });
   await checkAccess(page);
   await page.setViewportSize({ width: 390, height: 844 });
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'it is wider than the screen');

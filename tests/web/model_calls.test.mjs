@@ -104,3 +104,25 @@ test('a recording without model calls says so', async () => {
   await page.getByText('This recording does not contain what was sent to models.').waitFor();
   await close(page);
 });
+
+test('where ADK has compacted the history: the summary, and what the model no longer sees', async () => {
+  const odd = process.env.PRISM_ODD_URL;
+  const session = `compacted-${Date.now()}`;
+  const post = (path, body) => fetch(`${odd}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  await post(`/apps/forgetful/users/user/sessions/${session}`, {});
+  let run;
+  for (const text of ['I like moss', 'And ferns']) {
+    const answer = await post('/run', { appName: 'forgetful', userId: 'user', sessionId: session, newMessage: { role: 'user', parts: [{ text }] } });
+    run = answer.headers.get('x-prism-run');
+  }
+  const page = await open(browser, `#/run/${run}?panel=model`, { url: odd });
+  const panel = page.locator('section.panel[aria-label="Model"]');
+  await panel.getByRole('combobox', { name: 'Model call of this answer' }).selectOption({ index: 0 });
+  await panel.getByText(/ADK has put a summary in the place of what was said from/).waitFor();
+  await panel.getByText('The person likes moss.').first().waitFor();
+  await panel.getByText('What the model no longer sees: 1 message').click();
+  await panel.locator('details details .change', { hasText: 'I like moss' }).waitFor();
+  await checkAccess(page);
+  if (process.env.PRISM_PICTURES) await page.screenshot({ path: `${process.env.PRISM_PICTURES}/compacted.png` });
+  await close(page);
+});

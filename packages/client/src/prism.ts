@@ -31,6 +31,10 @@ export type PrismUsage = {
   reasoningTokens?: number;
   cachedInputTokens?: number;
   modelCalls?: PrismModelCall[];
+  /** What the run cost, where its models have a price; in which currency, by prices of which day. */
+  cost?: number;
+  currency?: string;
+  pricesAsOf?: string;
 };
 
 export type PrismGroundingChunk = {

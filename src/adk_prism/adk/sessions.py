@@ -14,15 +14,7 @@ Nothing here locks: the caller makes sure that a session has one writer at a tim
 from __future__ import annotations
 
 import time
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Collection,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections import abc
 from dataclasses import dataclass
 from itertools import dropwhile, takewhile
 from typing import Any
@@ -66,7 +58,7 @@ class Sessions:
     def __init__(self, service: BaseSessionService) -> None:
         self._service = service
 
-    async def create(self, origin: Origin, state: Mapping[str, Any] | None = None) -> Session:
+    async def create(self, origin: Origin, state: abc.Mapping[str, Any] | None = None) -> Session:
         """Create an empty session, and set its state by one event of the user.
 
         For an empty session id a new one is chosen. Raise `Conflict` if the session exists.
@@ -81,7 +73,7 @@ class Sessions:
             await self._service.append_event(session, new_state_event(state, SEED))
         return session
 
-    async def ensure(self, origin: Origin, state: Mapping[str, Any] | None = None) -> bool:
+    async def ensure(self, origin: Origin, state: abc.Mapping[str, Any] | None = None) -> bool:
         """Create the session, with `state`, if it does not exist; return whether it was created."""
         if await self.exists(origin):
             return False
@@ -103,7 +95,7 @@ class Sessions:
         """Return the state of all scopes without loading the events. Raise `NotFound`."""
         return (await self._existing(origin, NO_EVENTS)).state
 
-    async def append_state(self, origin: Origin, delta: Mapping[str, Any]) -> Event:
+    async def append_state(self, origin: Origin, delta: abc.Mapping[str, Any]) -> Event:
         """Change state by one content-less event of the user; return it as stored.
 
         Raise `NotFound`, or `Conflict` if someone else wrote to the session meanwhile.
@@ -126,7 +118,7 @@ class Sessions:
         found = await self._service.list_sessions(app_name=app, user_id=user or None)
         return found.sessions
 
-    async def invocations_from(self, origin: Origin, invocation: str) -> Sequence[str]:
+    async def invocations_from(self, origin: Origin, invocation: str) -> abc.Sequence[str]:
         """Return an invocation and those after it, without rewound ones. Raise `NotFound`."""
         events = session_store.live_events(await self.get(origin))
         after = dropwhile(lambda event: event.invocation_id != invocation, events)
@@ -137,7 +129,7 @@ class Sessions:
         runner: Runner,
         origin: Origin,
         invocation: str,
-        wanted_state: Mapping[str, Raw] | None = None,
+        wanted_state: abc.Mapping[str, Raw] | None = None,
         *,
         again: bool = False,
     ) -> None:
@@ -164,7 +156,7 @@ class Sessions:
         await self._restore(origin, before, wanted_state)
 
     async def _restore(
-        self, origin: Origin, before: Session, recorded: Mapping[str, Raw] | None
+        self, origin: Origin, before: Session, recorded: abc.Mapping[str, Raw] | None
     ) -> None:
         """Put back what ADK's rewind lost, and remove what it could only set to None."""
         wanted = _wanted(before, recorded)
@@ -204,7 +196,7 @@ async def load_session(
     return session
 
 
-def new_state_event(delta: Mapping[str, Any], kind: str = "p-") -> Event:
+def new_state_event(delta: abc.Mapping[str, Any], kind: str = "p-") -> Event:
     """Return the event that ADK's PATCH appends: the user's, without content; `kind` begins its id."""
     actions = EventActions(state_delta=storable(delta))
     return Event(invocation_id=f"{kind}{uuid4()}", author="user", actions=actions)
@@ -236,7 +228,7 @@ def _check_invocation(session: Session, invocation: str) -> None:
         )
 
 
-def _wanted(before: Session, recorded: Mapping[str, Raw] | None) -> dict[str, Any]:
+def _wanted(before: Session, recorded: abc.Mapping[str, Raw] | None) -> dict[str, Any]:
     """Return the session-scoped state to have after the rewind, as far as it is known."""
     if recorded is not None:
         return recorded_state(before.state, recorded)
@@ -245,7 +237,7 @@ def _wanted(before: Session, recorded: Mapping[str, Raw] | None) -> dict[str, An
     return {key: before.state[key] for key in kept}
 
 
-def recorded_state(state: Mapping[str, Any], recorded: Mapping[str, Raw]) -> dict[str, Any]:
+def recorded_state(state: abc.Mapping[str, Any], recorded: abc.Mapping[str, Raw]) -> dict[str, Any]:
     """Return the session-scoped part of a recorded state, with its secrets as far as they are known.
 
     A recorded value is redacted. Where the state still shows the same, its own value is taken, so
@@ -272,7 +264,7 @@ def _matches(value: Any, recorded: Any) -> bool:
     return bool(value == recorded)
 
 
-def state_events(delta: Mapping[str, Any], time: float) -> list[Event]:
+def state_events(delta: abc.Mapping[str, Any], time: float) -> list[Event]:
     """Return one event that sets state at a time, or none if there is nothing to set."""
     if not delta:
         return []
@@ -287,7 +279,7 @@ def copied(event: Event) -> Event:
     return copy
 
 
-async def plant(runner: Runner, origin: Origin, events: Sequence[Event]) -> None:
+async def plant(runner: Runner, origin: Origin, events: abc.Sequence[Event]) -> None:
     """Create a session from events. Raise `Conflict` if it exists, and leave that one as it is.
 
     If anything else is raised, no session remains.
@@ -302,7 +294,7 @@ async def plant(runner: Runner, origin: Origin, events: Sequence[Event]) -> None
         raise
 
 
-def resumable_past(runner: Runner, events: Sequence[Event]) -> list[Event]:
+def resumable_past(runner: Runner, events: abc.Sequence[Event]) -> list[Event]:
     """Return events after which ADK continues where they end.
 
     A workflow treats a node whose last event is an unanswered call as done. So the call is left out, except
@@ -335,7 +327,7 @@ class _SessionChange:
 
     runner: Runner
     request: RunRequest
-    agents: Sequence[log_entry.Agent]
+    agents: abc.Sequence[log_entry.Agent]
     report: Report = ignore
 
     def __post_init__(self) -> None:
@@ -357,7 +349,7 @@ class Rewind(Struct, frozen=True):
 
     invocation: str
     """The first one; all after it go too."""
-    state: Mapping[str, Raw] | None
+    state: abc.Mapping[str, Raw] | None
     """The state before it, as it was recorded; None if unknown."""
     replaces: str
     """The first message that is void, empty if the log has none."""
@@ -371,10 +363,10 @@ class RewindSource(_SessionChange):
     ADK's own, which restores the state, and ours, which fixes what ADK's leaves out.
     """
 
-    plan: Callable[[], Awaitable[Rewind]]
+    plan: abc.Callable[[], abc.Awaitable[Rewind]]
     """Called when the session is locked."""
 
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[log_entry.Record, None]:
+    async def records(self, emit: Emit | None = None) -> abc.AsyncGenerator[log_entry.Record, None]:
         """Rewind, then yield `RunStarted` and the events that it took. Raise `NotFound`, `Conflict`."""
         del emit  # no node runs
         plan, origin = await self.plan(), self.request.origin
@@ -400,7 +392,7 @@ class StateUpdateSource(_SessionChange):
     Of the request only `state_delta`, `origin`, `run` and `streaming` are used.
     """
 
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[log_entry.Record, None]:
+    async def records(self, emit: Emit | None = None) -> abc.AsyncGenerator[log_entry.Record, None]:
         """Yield `RunStarted`, append the change, yield its event. Raise `NotFound` before."""
         del emit  # no node runs
         session = await load_session(self.runner, self.request.origin)
@@ -420,10 +412,10 @@ class StoredResultsSource(_SessionChange):
     Of the request only `answers`, `continues`, `origin`, `run` and `invocation` are used.
     """
 
-    note: Callable[[log_entry.RunStarted], Awaitable[None]]
+    note: abc.Callable[[log_entry.RunStarted], abc.Awaitable[None]]
     """Called with the start of the run before the session changes."""
 
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[log_entry.Record, None]:
+    async def records(self, emit: Emit | None = None) -> abc.AsyncGenerator[log_entry.Record, None]:
         """Append the answers, yield `RunStarted`, which has them. Raise `NotFound`, `Conflict` before."""
         del emit  # no node runs
         session = await self.sessions.get(self.request.origin)
@@ -469,13 +461,16 @@ STEP = 1e-5
 class EarlierVersion(Struct, frozen=True):
     """What a session lacks of an earlier version of its conversation."""
 
-    events: Sequence[Event]
-    artifacts: Mapping[str, int]
+    events: abc.Sequence[Event]
+    artifacts: abc.Mapping[str, int]
     """The session's artifacts that these events saved, and the version that was the latest at their end."""
 
 
 def find_version(
-    events: Sequence[Event], wanted: Collection[str], known: Collection[str], rewound: str
+    events: abc.Sequence[Event],
+    wanted: abc.Collection[str],
+    known: abc.Collection[str],
+    rewound: str,
 ) -> EarlierVersion:
     """Find an earlier version among the events of a session. Raise `Conflict` if they are not there.
 
@@ -499,7 +494,7 @@ def find_version(
     )
 
 
-def version_at(events: Sequence[Event], last: str, invocation: str) -> EarlierVersion | None:
+def version_at(events: abc.Sequence[Event], last: str, invocation: str) -> EarlierVersion | None:
     """Return what a session had from an invocation on when `last` was its last event.
 
     No events if that is so still. None if it is not to be had: another session has taken its name, or
@@ -538,7 +533,7 @@ def _original(event: Event) -> str:
     return event.id.split("-", 2)[2] if session_store.is_copy(event) else event.id
 
 
-def _is_whole(copies: Sequence[Event], events: Sequence[Event]) -> bool:
+def _is_whole(copies: abc.Sequence[Event], events: abc.Sequence[Event]) -> bool:
     """Return whether all copies among some events were ended."""
     ended = {event.invocation_id.removeprefix(_ENDED) for event in events}
     return all(
@@ -546,18 +541,18 @@ def _is_whole(copies: Sequence[Event], events: Sequence[Event]) -> bool:
     )
 
 
-def _place(events: Sequence[Event], later: Sequence[Event]) -> int:
+def _place(events: abc.Sequence[Event], later: abc.Sequence[Event]) -> int:
     """Return where the first of some events is; 0 if there is none."""
     return next((i for i, event in enumerate(events) if later and event is later[0]), 0)
 
 
-def _latest(before: Sequence[Event], saving: Sequence[Event]) -> dict[str, int]:
+def _latest(before: abc.Sequence[Event], saving: abc.Sequence[Event]) -> dict[str, int]:
     latest = {name: v for event in before for name, v in event.actions.artifact_delta.items()}
     names = dict.fromkeys(name for event in saving for name in event.actions.artifact_delta)
     return {name: latest[name] for name in names if not name.startswith(_SHARED)}
 
 
-def _copies(events: Sequence[Event], batch: str) -> Iterator[Event]:
+def _copies(events: abc.Sequence[Event], batch: str) -> abc.Iterator[Event]:
     for event in events:
         if event.actions.compaction is None and not event.invocation_id.startswith(_ENDED):
             yield copied(event).model_copy(
@@ -566,7 +561,7 @@ def _copies(events: Sequence[Event], batch: str) -> Iterator[Event]:
 
 
 async def _save_again(
-    runner: Runner, origin: Origin, artifacts: Mapping[str, int]
+    runner: Runner, origin: Origin, artifacts: abc.Mapping[str, int]
 ) -> dict[str, int]:
     """Make old versions of artifacts the latest; return the new numbers of those that were not."""
     service = runner.artifact_service

@@ -339,8 +339,8 @@ class Annotated(Fact):
     """A structure that can be written as JSON."""
     text: str = ""
     """The same in one line, for a person."""
-    shown: bool = True
-    """Whether clients are sent it; views have it all the same."""
+    place: Literal["part", "usage", "views"] = "part"
+    """Where it is shown: a part of its own, with the token counts of the run, or only in views."""
 
 
 class ModelCallEnded(Fact):

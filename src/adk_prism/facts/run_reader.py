@@ -117,7 +117,7 @@ class Reader:
             case records.SpeakerInterrupted():
                 return self._interrupt()
             case records.ModelCalled():
-                return [_model_called(record)]
+                return self._annotated(entry.cursor, [_model_called(record)])
             case _:
                 assert not isinstance(record, records.AgentEvent), "handled in feed"
                 assert_never(record)
@@ -134,10 +134,11 @@ class Reader:
     def _annotate(
         self, cursor: int, facts: Sequence[fact.Fact], text: AgentText | None = None
     ) -> list[fact.Fact]:
-        added: list[fact.Fact] = []
-        for one in self._annotators:
-            added += one.feed(cursor, facts, text)
-        return added
+        return [item for one in self._annotators for item in one.feed(cursor, facts, text)]
+
+    def _annotated(self, cursor: int, facts: list[fact.Fact]) -> list[fact.Fact]:
+        """Return the facts of an entry with what annotators add to them."""
+        return [*facts, *self._annotate(cursor, facts)]
 
     def _in_turn(self, facts: list[fact.Fact], sign: Sign = NOTHING_SAID) -> list[fact.Fact]:
         """Return the facts of an entry; in a live run, with the begins and ends of messages."""
@@ -181,7 +182,7 @@ class Reader:
         if record.live:
             self._turns = Turns(record.run, self._events.ending)
             self._events.transcripts.joins = True
-            return [began, *self._annotate(cursor, [began])]
+            return self._annotated(cursor, [began])
         facts: list[fact.Fact] = [
             began,
             fact.MessageBegan(
@@ -199,7 +200,7 @@ class Reader:
             self._events.calls.resume(continues)
             facts.extend(map(fact.CallDelegated, continues.delegated))
             facts.extend(self._events.questions.take_answers(continues.answers))
-        return [*facts, *self._annotate(cursor, facts)]
+        return self._annotated(cursor, facts)
 
     def _end(self, cursor: int, record: records.RunEnded) -> list[fact.Fact]:
         out: list[fact.Fact] = []
@@ -213,11 +214,8 @@ class Reader:
         out.extend(fact.CallAbandoned(c.call, c.name, c.requested) for c in leftover)
         waits = record.outcome == "waiting" or (record.outcome == "finished" and calls.answerable)
         answered = record.outcome == "finished" and not waits
-        added = [
-            item
-            for annotator in self._annotators
-            for item in annotator.end(cursor, out, cut_off, answered=answered)
-        ]
+        ends = (one.end(cursor, out, cut_off, answered=answered) for one in self._annotators)
+        added = [item for found in ends for item in found]
         out = [*self._nodes.feed(out), *self._nodes.end(record.outcome), *added]
         if answered and self._turns is None:
             out.extend(self._output.end())
@@ -252,8 +250,7 @@ class Reader:
     def _nested(self, cursor: int, record: records.ChildEvent) -> list[fact.Fact]:
         reader = self._children.setdefault(record.node or record.call, EventReader())
         facts = _read_event(reader, cursor, bytes(record.event))
-        nested: list[fact.Fact] = [fact.Nested(record.node, record.call, item) for item in facts]
-        return [*nested, *self._annotate(cursor, nested)]
+        return self._annotated(cursor, [fact.Nested(record.node, record.call, f) for f in facts])
 
     @property
     def owed(self) -> list[OpenCall]:

@@ -164,7 +164,7 @@ def make_context(
             observability.errors,
             report,
             settings,
-            chosen(settings.without).annotators(),
+            chosen(settings.without).annotators(settings),
         ),
         starter=RunStarter(
             lifecycle,

@@ -79,9 +79,7 @@ def test_two_for_the_same_are_refused() -> None:
         Settings(budget=("caller runs=1", "caller tokens=1"))
 
 
-def test_a_budget_of_cost_needs_prices() -> None:
-    with pytest.raises(UsageError, match="--budget with cost= needs --prices"):
-        Settings(budget=("caller runs=1", "app cost=1"))
+def test_budgets_need_their_feature() -> None:
     with pytest.raises(UsageError, match="--without budgets: options of this feature are set"):
         Settings(budget=("caller runs=1",), without=("budgets",))
 

@@ -105,7 +105,7 @@ async def test_cost_is_counted_by_the_price_list(tmp_path: Path) -> None:
         assert await used(server) == [{"cost": 0}]
         told = [each.detail for each in server.reports if each.kind == "model without a price"]
         assert told == [
-            "No budget counts what the model 'scripted' costs: --prices has no price for it."
+            "No budget counts what the model 'scripted' costs: the price list has none for it."
         ]
 
 

@@ -16,6 +16,7 @@ from tests.recordings.library import HERE
 import adk_prism.apps
 from adk_prism.cli import main
 from adk_prism.features.captures.stored_runs import open_log_reader
+from adk_prism.features.evaluation.stored_trials import stored_trials
 from adk_prism.log.entry import RunId
 
 TOUR = Path(adk_prism.apps.__path__[0]) / "tour"
@@ -111,3 +112,7 @@ async def test_trials_of_a_case(folder: Path) -> None:
     assert len({run for each in table for run in each["runs"]}) == 8
     assert (folder / "t.xml").is_file()
     assert len(manager.list_eval_set_results("tour")) - len(before) <= 3  # of the other server
+    (stored,) = stored_trials(folder / "agents", "tour", told["eval_set_id"])
+    assert [(cell.subject, cell.passed, cell.trials) for cell in stored.cells] == [
+        (each["subject"], each["passed"], each["trials"]) for each in table
+    ]

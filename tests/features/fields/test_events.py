@@ -16,7 +16,15 @@ from website.notice_kinds import ACTIVITIES, CUSTOM
 
 from adk_prism.features.fields.dispositions import EVENTS, ChunkDisposition, Emitted
 from adk_prism.features.fields.report import AgUiRelease, read_ag_ui_releases
-from adk_prism.log.entry import NodeEnded, NodeKind, NodeStarted, Record, RunEnded
+from adk_prism.log.entry import (
+    ModelCalled,
+    NodeEnded,
+    NodeKind,
+    NodeStarted,
+    Record,
+    RunEnded,
+    to_raw,
+)
 
 _LEFT = {"author": "left", "branch": "left", "node_info": NodeInfo(path="root@1/left@1")}
 _THOUGHT = types.Part(text="so", thought=True, thought_signature=b"signed")
@@ -45,6 +53,13 @@ NESTED: list[Record] = [
 ]
 """A sub-agent with a workflow of its own, which thinks and shows a picture."""
 
+PRICED: list[Record] = [
+    STARTED,
+    ModelCalled(agent="root", model="gemini-2.5-flash", usage=to_raw({"promptTokenCount": 9})),
+    RunEnded(outcome="failed", code="quota"),
+]
+"""A run that has cost something, and failed."""
+
 RELEASES = {release.version: release for release in read_ag_ui_releases()}
 
 
@@ -61,6 +76,7 @@ def _events(dialect: str) -> Iterator[Json]:
         yield from ag_ui([entry.record for entry in load(name)], dialect=dialect)
     yield from ag_ui([entry.record for entry in load("tool")], dialect=dialect, raw=True)
     yield from ag_ui(NESTED, dialect=dialect)
+    yield from ag_ui(PRICED, dialect=dialect)
 
 
 def written(dialect: str) -> set[str]:

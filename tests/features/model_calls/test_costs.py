@@ -56,13 +56,19 @@ async def test_costs_are_the_same_everywhere(
     assert f"cost {cost:.4g}" in capsys.readouterr().out
 
 
-async def test_without_prices_there_are_no_costs() -> None:
-    """None is guessed, and a search by cost says what is missing."""
+async def test_without_prices_there_are_no_costs(tmp_path: Path) -> None:
+    """None is guessed: the list that comes with the package does not know the model."""
     body, kind = RECORDING.read_bytes(), {"content-type": "application/jsonl"}
     async with local_server(agent(Scripted.saying())) as server:
         made = await server.client.post("/api/recordings", content=body, headers=kind)
         run = made.json()["run"]
         for path in (f"/api/runs/{run}", f"/api/runs/{run}/film", "/api/runs?limit=5"):
             assert '"cost"' not in (await server.client.get(path)).text
+        trends = await server.client.get("/api/runs/trends")
+        assert '"cost"' not in trends.text
+        assert await get(server, "/api/runs", cost="..1") == []
+    file = tmp_path / "prices.json"
+    file.write_text("{}")
+    async with local_server(agent(Scripted.saying()), prices=str(file)) as server:
         refused = await server.client.get("/api/runs", params={"cost": "1"})
         assert "needs prices" in refused.json()["detail"]

@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from google.adk.agents import Context, LlmAgent
 from google.adk.agents.callback_context import CallbackContext
@@ -34,6 +35,7 @@ from adk_prism import cache_prefix
 from adk_prism.adk.sessions import Sessions
 from adk_prism.features.long_sessions import prefix, session_cache
 from adk_prism.features.long_sessions.session_cache import SessionCache
+from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.model_calls.watching import LONGEST_TEXT
 from adk_prism.log.entry import Decision, ModelCalled, NodeEnded, pack
 from adk_prism.log.memory import MemoryLog
@@ -456,6 +458,19 @@ async def test_the_call_of_a_compaction() -> None:
     await log.open()
     talk = Conversation(log, Runner(app=app, session_service=service), "full")
     calls = await talk.send()
-    await log.close()
     assert [call["agent"] for call in calls] == ["root", "compaction"]
     assert calls[1]["usage"]["total"] > calls[0]["usage"]["total"]
+    response = msgspec.json.decode(msgspec.json.encode(calls[1]["response"]))
+    assert response["content"]["parts"]
+    times = response["compaction"]
+    assert 0 < times["startTimestamp"] <= times["endTimestamp"]
+    later = await talk.send()
+    first, second = (summary.run for summary in await log.list())
+    reader = ModelCalls(log)
+    found = await reader.compacted(second, later[0]["cursor"], [first])
+    assert [(each["agent"], each["run"]) for each in found] == [
+        ("compaction", first),
+        ("root", first),
+    ]
+    assert await reader.compacted(first, calls[0]["cursor"], []) == []
+    await log.close()

@@ -70,10 +70,11 @@ async def test_runs_have_costs(
     assert await run("--log", url, "--cost", "0.5..3", "--json") == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert (found["run"], found["cost"], found["modelCalls"]) == ("weather", 3.0, 2)
-    monkeypatch.delenv("ADK_PRISM_PRICES")
+    prices.write_text("{}")
     assert await run("--log", url, "--cost", "1") == 2
     assert "needs prices of models" in capsys.readouterr().err
-    assert await run("--log", url, "--prices", str(prices), "--cost", "cheap") == 2
+    monkeypatch.delenv("ADK_PRISM_PRICES")
+    assert await run("--log", url, "--cost", "cheap") == 2
     assert "`cost` must be a number" in capsys.readouterr().err
 
 

@@ -16,6 +16,7 @@ import { introduce, useIdentity, type Identity } from './server';
 import { useCommands } from './commands';
 import { useKeys } from './keys';
 import { go, HOME, type Place, useRoute, linkTo } from './route';
+import { HeaderPlace } from './headerPlace';
 import { Icon } from '../ui/Icon';
 import { startChat } from './drafts';
 import { useFeatures } from '../features/registry';
@@ -52,7 +53,7 @@ function useTheme(): [Theme, () => void] {
 }
 
 /** The left rail: apps to start with, and what was active last. */
-function Rail({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+function Rail({ isOpen, onClose, foot }: { isOpen: boolean; onClose: () => void; foot: ReactNode }) {
   const { apps } = useCatalogue();
   const features = useFeatures();
   useDrawerKeys(isOpen, onClose);
@@ -96,6 +97,7 @@ function Rail({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
         ))}
       </ul>
       <Suspense>{features.map(({ name, InRail }) => InRail && <InRail key={name} />)}</Suspense>
+      <div className="rail-foot">{foot}</div>
     </nav>
   );
 }
@@ -149,18 +151,18 @@ function Logo() {
 }
 
 type Props = {
-  theme: Theme;
-  onTheme: () => void;
-  onHelp: () => void;
+  /** Take the element in which the page shows what it is about. */
+  setPlace: (place: HTMLElement | null) => void;
   onRail: (() => void) | null;
   /** Open the command palette; null where there is nothing to go to. */
   onPalette: (() => void) | null;
+  more: ReactNode;
   children?: ReactNode;
 };
 
 const IS_MAC = /Mac|iPhone|iPad/.test(navigator.userAgent);
 
-function TopBar({ theme, onTheme, onHelp, onRail, onPalette, children }: Props) {
+function TopBar({ setPlace, onRail, onPalette, more, children }: Props) {
   return (
     <header className="topbar">
       {onRail && (
@@ -179,7 +181,8 @@ function TopBar({ theme, onTheme, onHelp, onRail, onPalette, children }: Props) 
         <Logo />
         <span>adk-prism</span>
       </a>
-      <div className="topbar-place">
+      <div className="topbar-place" ref={setPlace} />
+      <div className="topbar-search">
         {onPalette && (
           <button
             type="button"
@@ -194,6 +197,15 @@ function TopBar({ theme, onTheme, onHelp, onRail, onPalette, children }: Props) 
         )}
       </div>
       {children}
+      <div className="topbar-more">{more}</div>
+    </header>
+  );
+}
+
+/** Where there is no room in the bar, they are in the drawer. */
+function MoreButtons({ theme, onTheme, onHelp }: { theme: Theme; onTheme: () => void; onHelp: () => void }) {
+  return (
+    <>
       <button
         type="button"
         className="button"
@@ -216,7 +228,7 @@ function TopBar({ theme, onTheme, onHelp, onRail, onPalette, children }: Props) 
       >
         <Icon name="help" />
       </button>
-    </header>
+    </>
   );
 }
 
@@ -278,6 +290,8 @@ function ServedApp() {
   ]);
   const [{ place }] = useRoute();
   const identity = useIdentity();
+  const [header, setHeader] = useState<HTMLElement | null>(null);
+  const more = <MoreButtons theme={theme} onTheme={nextTheme} onHelp={() => setHelp(true)} />;
   useEffect(() => void introduce(), []);
   useKeys({ help: () => setHelp(true), home: () => go(HOME) });
   return (
@@ -286,22 +300,18 @@ function ServedApp() {
         <a className="skip" href="#main" onClick={skip}>
           Skip to content
         </a>
-        <TopBar
-          theme={theme}
-          onTheme={nextTheme}
-          onHelp={() => setHelp(true)}
-          onRail={() => setRail(!isRail)}
-          onPalette={() => setPalette(true)}
-        >
+        <TopBar setPlace={setHeader} onRail={() => setRail(!isRail)} onPalette={() => setPalette(true)} more={more}>
           <Suspense>{needsAccount(identity) && <Account identity={identity} />}</Suspense>
         </TopBar>
         {isRail && <div className="scrim" aria-hidden="true" onClick={() => setRail(false)} />}
-        <Rail isOpen={isRail} onClose={() => setRail(false)} />
+        <Rail isOpen={isRail} onClose={() => setRail(false)} foot={more} />
         <main id="main" tabIndex={-1}>
           <Failure what="This page" key={keyOf(place)}>
-            <Suspense fallback={<div className="skeleton page-skeleton" />}>
-              <Content />
-            </Suspense>
+            <HeaderPlace value={header}>
+              <Suspense fallback={<div className="skeleton page-skeleton" />}>
+                <Content />
+              </Suspense>
+            </HeaderPlace>
           </Failure>
         </main>
         <Suspense>{isHelp && <KeysDialog onClose={() => setHelp(false)} />}</Suspense>
@@ -349,14 +359,18 @@ function SharedApp() {
   const [theme, nextTheme] = useTheme();
   const [isHelp, setHelp] = useState(false);
   useKeys({ help: () => setHelp(true) });
+  const [place, setPlace] = useState<HTMLElement | null>(null);
   const run = shared()?.film.run ?? '';
+  const more = <MoreButtons theme={theme} onTheme={nextTheme} onHelp={() => setHelp(true)} />;
   return (
     <div className="app" data-place="run" data-shared="">
-      <TopBar theme={theme} onTheme={nextTheme} onHelp={() => setHelp(true)} onRail={null} onPalette={null} />
+      <TopBar setPlace={setPlace} onRail={null} onPalette={null} more={more} />
       <main id="main">
-        <Suspense fallback={null}>
-          <RunPage run={run} />
-        </Suspense>
+        <HeaderPlace value={place}>
+          <Suspense fallback={null}>
+            <RunPage run={run} />
+          </Suspense>
+        </HeaderPlace>
       </main>
       <Suspense>{isHelp && <KeysDialog onClose={() => setHelp(false)} />}</Suspense>
     </div>

@@ -93,7 +93,7 @@ export function rangeSummary(film: Film, { from, to }: Range): RangeSummary {
   const spent = film.items.nodes.flatMap(({ marks }) =>
     marks.flatMap(([cursor, news]) => ('tokens' in news && isIn(cursor) ? [news] : [])),
   );
-  const costs = spent.flatMap(({ cost }) => (cost === undefined ? [] : [cost]));
+  const cost = totalCost(spent.map((each) => each.cost));
   return {
     events: to - from + 1,
     duration: (timeAt(film, to) - timeAt(film, from)) / SECOND,
@@ -101,7 +101,7 @@ export function rangeSummary(film: Film, { from, to }: Range): RangeSummary {
     toolCalls: [...tools.values()].reduce((sum, count) => sum + count, 0),
     modelCalls: (film.items.calls ?? []).filter(({ since }) => isIn(since)).length,
     tokens: spent.reduce((sum, { tokens }) => sum + (tokens.total ?? 0), 0),
-    ...(costs.length ? { cost: totalCost(costs) } : {}),
+    ...(cost === undefined ? {} : { cost }),
     failures: failuresOf(film).filter(isIn).length,
   };
 }

@@ -81,22 +81,21 @@ export function tokensAt(node: NodeItem, at: number): CallTokens {
   return sum;
 }
 
-/** Return what nodes have cost up to a cursor; undefined without a price list, null if a price is missing. */
-export function costAt(nodes: readonly NodeItem[], at: number): number | null | undefined {
-  const costs: (number | null)[] = [];
-  for (const { marks } of nodes)
-    for (const [, news] of upTo(marks, at)) if ('tokens' in news && news.cost !== undefined) costs.push(news.cost);
-  return costs.length ? totalCost(costs) : undefined;
+/** Return what nodes have cost up to a cursor; undefined where nothing is said of that, null if a price is missing. */
+export function costAt(nodes: readonly NodeItem[], at: number): Cost {
+  const costs: Cost[] = [];
+  for (const { marks } of nodes) for (const [, news] of upTo(marks, at)) if ('tokens' in news) costs.push(news.cost);
+  return totalCost(costs);
 }
 
-/** Return the sum of costs, to a billionth; null if one is unknown. */
-export function totalCost(costs: readonly (number | null)[]): number | null {
-  let sum = 0;
-  for (const cost of costs) {
-    if (cost === null) return null;
-    sum += cost;
-  }
-  return Number(sum.toFixed(9));
+/** Undefined: nothing is said of it; null: a price is missing. */
+export type Cost = number | null | undefined;
+
+/** Return the sum of costs, to a billionth; null if one is unknown, undefined if nothing is said of any. */
+export function totalCost(costs: readonly Cost[]): Cost {
+  if (costs.every((cost) => cost === undefined)) return undefined;
+  const known = costs.filter((cost) => typeof cost === 'number');
+  return known.length < costs.length ? null : Number(known.reduce((sum, cost) => sum + cost, 0).toFixed(9));
 }
 
 export function nodeAt(node: NodeItem, at: number, now: number): NodeView {

@@ -29,6 +29,12 @@ export function costNumber(cost: number): string {
   return cost.toLocaleString('en', { maximumSignificantDigits: 4 });
 }
 
+/** Say a cost where there is little room. */
+export function costShort(cost: number): string {
+  if (cost < 0.0001) return '<0.0001';
+  return cost.toLocaleString('en', { maximumFractionDigits: cost < 1 ? 4 : 2 });
+}
+
 /** Say a duration: `340 ms`, `6.2 s`, `2 min 05 s`, `3 h 12 min`. */
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds)) return '–';

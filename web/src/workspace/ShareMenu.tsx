@@ -48,7 +48,7 @@ export function ShareMenu({ run, app, items }: Props) {
         title="Share and export"
         onClick={(event) => place(event.currentTarget)}
       >
-        <Icon name="share" /> Share
+        <Icon name="share" /> <span>Share</span>
       </button>
       <div
         id={id}

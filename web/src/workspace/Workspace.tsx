@@ -2,6 +2,7 @@
 import {
   memo,
   Suspense,
+  use,
   useCallback,
   useDeferredValue,
   useEffect,
@@ -10,8 +11,10 @@ import {
   useState,
   type ReactNode,
 } from 'react';
+import { createPortal } from 'react-dom';
 import { Failure, lazyWithRetry } from '../app/Failure';
 import { useCommands, type Command } from '../app/commands';
+import { HeaderPlace } from '../app/headerPlace';
 import { useKeys } from '../app/keys';
 import { currentRoute, useRoute } from '../app/route';
 import { MomentContext, RunContext } from '../chat/ChatContext';
@@ -58,6 +61,7 @@ export function Workspace(given: Props) {
   const [route, move] = useRoute();
   const { film, live, error } = state;
   const room = useRoom();
+  const header = use(HeaderPlace);
   const isAlone = room === 'one';
   const panels = usePanels();
   const suggested = useSuggestedPanel(film);
@@ -156,16 +160,20 @@ export function Workspace(given: Props) {
     <RunContext value={film}>
       <MomentContext value={playhead.isPast ? at : Infinity}>
         <div className="workspace" data-focus={focus || undefined}>
-          <header className="work-head">
-            <h1>{heading}</h1>
-            <div className="actions">
-              {!isAlone && film && (
-                <PanelBar panels={offered} film={film} open={shown.map(({ name }) => name)} onPick={pick} />
-              )}
-              <ThinkingSwitch />
-              {actions}
-            </div>
-          </header>
+          {header &&
+            createPortal(
+              <div className="work-head">
+                <h1>{heading}</h1>
+                <div className="actions">
+                  {!isAlone && film && (
+                    <PanelBar panels={offered} film={film} open={shown.map(({ name }) => name)} onPick={pick} />
+                  )}
+                  <ThinkingSwitch />
+                  {actions}
+                </div>
+              </div>,
+              header,
+            )}
           {isAlone && (film || turns.length > 0 || focus !== CHAT_ALONE) && (
             <PanelBar
               panels={offered}
@@ -317,7 +325,7 @@ function ThinkingSwitch() {
       title={`${isShown ? 'Hide' : 'Show'} thoughts and state changes (d)`}
       onClick={turn}
     >
-      Show thinking
+      <Icon name="reasoning" /> <span>Show thinking</span>
     </button>
   );
 }

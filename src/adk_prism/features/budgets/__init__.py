@@ -11,7 +11,6 @@ from adk_prism.options import FeatureSettings, several
 
 if TYPE_CHECKING:
     from adk_prism.server.context import Context
-    from adk_prism.server.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,16 +32,6 @@ class BudgetSettings(FeatureSettings):
             read_budgets(self.budget)
         except UsageError as error:
             return error.detail
-        return ""
-
-    def clash(self, settings: Settings) -> str:
-        """Return what is wrong with the combination with other settings."""
-        from adk_prism.features.budgets.budget import read_budgets
-        from adk_prism.features.usage import UsageSettings
-
-        has_cost = any("cost" in each.limits for each in read_budgets(self.budget))
-        if has_cost and not settings.of(UsageSettings).prices:
-            return "--budget with cost= needs --prices: nothing else says what tokens cost."
         return ""
 
 

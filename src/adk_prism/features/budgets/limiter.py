@@ -233,7 +233,7 @@ class BudgetLimiter(Limiter):
         is_asked = any("cost" in each.limits for each in self.budgets)
         if is_asked and model not in self._unpriced and len(self._unpriced) < MOST_MODELS:
             self._unpriced.add(model)
-            detail = f"No budget counts what the model {model[:100]!r} costs: --prices has no price for it."
+            detail = f"No budget counts what the model {model[:100]!r} costs: the price list has none for it."
             self._report(Diagnostic(kind="model without a price", detail=detail))
 
 

@@ -23,7 +23,7 @@ from msgspec import UNSET, Struct, UnsetType
 from adk_prism.facts.state import read_value
 from adk_prism.features.model_calls.calls import ModelRequest
 from adk_prism.features.page.outline import Outline, Step
-from adk_prism.features.usage.usage import total_cost
+from adk_prism.features.usage.usage import said_costs, total_cost
 
 Change = Literal["same", "changed", "moved", "added", "removed"]
 """Of a step from run `a` to run `b`. Moved: the same, at another place in the order."""
@@ -155,7 +155,7 @@ def _about(run: Outline) -> dict[str, Any]:
         **{name: getattr(run, name) for name in _ABOUT},
         "modelCalls": run.model_calls,
         "failures": run.failures,
-        **({"cost": total_cost(run.costs)} if run.costs else {}),
+        **({"cost": total_cost(costs)} if (costs := said_costs(run.costs)) else {}),
     }
 
 
@@ -446,7 +446,7 @@ def _counting(part: str, text: bytes) -> Any:
 def _side(step: Step | None) -> Side | None:
     if step is None:
         return None
-    cost = total_cost(step.costs) if step.costs else UNSET
+    cost = total_cost(costs) if (costs := said_costs(step.costs)) else UNSET
     return Side(cursor=step.since, cost=cost, **{name: getattr(step, name) for name in _OF_STEP})
 
 

@@ -13,14 +13,14 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from adk_prism.cli import FAILURE, USAGE, DiagnosticPrinter, fail
+from adk_prism.cli import FAILURE, USAGE, DiagnosticPrinter, fail, note
 from adk_prism.cli.terminal import Row, printable, progress, write_json, write_rows, write_suite
 from adk_prism.errors import LogError, PrismError, SourceError, UsageError
 from adk_prism.features.captures import stored_runs
 from adk_prism.features.captures.client import Client, connect
 from adk_prism.features.rerun import trials
 from adk_prism.features.rerun.command import instructions_of, other_code
-from adk_prism.features.usage.usage import Prices
+from adk_prism.features.usage.usage import Prices, said_costs, total_cost
 from adk_prism.log.entry import Entry, RunId
 from adk_prism.server.settings import read_settings
 
@@ -130,6 +130,7 @@ async def _trials(args: argparse.Namespace, plan: trials.Plan) -> list[trials.Ta
     from adk_prism.features.evaluation.criteria import config_beside, read_criteria, read_eval_set
     from adk_prism.features.evaluation.evaluation import Evaluation, Trial
     from adk_prism.features.evaluation.evaluations import Evaluator, shown_cases
+    from adk_prism.features.evaluation.stored_trials import store_trials
     from adk_prism.features.rerun.changed_app import Changes
 
     if args.url:
@@ -179,7 +180,13 @@ async def _trials(args: argparse.Namespace, plan: trials.Plan) -> list[trials.Ta
 
                 return [await _trial(case, entries, prices) for case in cases]
 
-            return await trials.run_trials(plan, [case.id for case in whole.cases], try_once)
+            tallies = await trials.run_trials(plan, [case.id for case in whole.cases], try_once)
+            try:
+                place = Evaluator(context).folder(app)
+                await asyncio.to_thread(store_trials, place, app, whole.set_id, tallies)
+            except OSError as error:
+                note(f"the page will not show these trials: {error.strerror or error}")
+            return tallies
 
 
 async def _variant(apps: Apps, app: str, changes: Changes) -> Variant | None:
@@ -203,15 +210,14 @@ async def _trial(
     from adk_prism.features.page.outline import outline
 
     read = [outline(await entries(run), prices=prices) for run in case["runs"]]
-    costs = [cost for each in read for cost in each.costs]
-    known = [cost for cost in costs if cost is not None]
+    costs = said_costs(cost for each in read for cost in each.costs)
     return trials.Trial(
         subject=case["id"],
         passed=case["verdict"] == "passed",
         why=_why(case),
         run=case["runs"][-1] if case["runs"] else "",
         seconds=sum(each.seconds for each in read),
-        cost=sum(known) if known and len(known) == len(costs) else None,
+        cost=total_cost(costs) if costs else None,
     )
 
 

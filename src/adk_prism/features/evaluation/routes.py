@@ -22,6 +22,7 @@ from adk_prism.features.evaluation import criteria as eval_sets
 from adk_prism.features.evaluation import evaluation as evaluating
 from adk_prism.features.evaluation.eval_cases import EvalCases
 from adk_prism.features.evaluation.evaluations import Evaluator
+from adk_prism.features.evaluation.stored_trials import stored_trials
 from adk_prism.log.entry import RunId
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Guest
@@ -165,7 +166,8 @@ class EvalRoutes:
     async def grid(self, app_name: AppName, set: SetName) -> Json:
         """Return the cases of a set, each with its scores in the newest evaluations, the newest first.
 
-        A cell has the last run of its case, as far as the log has it. Of the set: what its metrics lack.
+        A cell has the last run of its case, as far as the log has it. Of the set: its newest trials, and what
+        its metrics lack.
         """
         folder = self._evaluator.folder(app_name)
         path = folder / app_name / f"{set}{eval_sets.SUFFIX}"
@@ -184,6 +186,7 @@ class EvalRoutes:
 
         set_id, cases, metrics = await asyncio.to_thread(read)
         stored = await asyncio.to_thread(evaluating.stored_results, folder, app_name)
+        tried = await asyncio.to_thread(stored_trials, folder, app_name, set_id)
         results = [each for each in stored if each.eval_set_id == set_id][:MOST_COLUMNS]
         rows = {case["id"]: case | {"cells": {}} for case in cases}
         for result in results:
@@ -194,6 +197,7 @@ class EvalRoutes:
         return {
             "results": [_summary(each) for each in results],
             "cases": list(rows.values()),
+            "trials": msgspec.to_builtins(tried),
             "missing": eval_sets.missing_of_set(metrics),
             "canEvaluate": not metrics.problem,
         }

@@ -36,18 +36,16 @@ def register(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Print the report. With `--check`, return 1 if a disposition is missing or stale."""
     # Importing ADK takes seconds, so arguments are checked first.
-    from adk_prism.features.fields.report import (
-        read_ag_ui_releases,
-        read_inventory,
-        read_openai_releases,
-        read_releases,
-        report,
-        to_json,
-    )
+    from adk_prism.features.fields import report as reports
 
-    found = report(read_inventory(), read_releases(), read_ag_ui_releases(), read_openai_releases())
+    found = reports.report(
+        reports.read_inventory(),
+        reports.read_releases(),
+        reports.read_ag_ui_releases(),
+        reports.read_openai_releases(),
+    )
     if args.json:
-        write_json(to_json(found))
+        write_json(reports.to_json(found))
     elif not args.check:
         print("\n".join(_tables(found)))
     for finding in () if args.json else found.findings:

@@ -17,6 +17,9 @@ from adk_prism.runs.off_loop import feed_run, read_in_turns
 ANSWER_BYTES = 32 * 1024**2
 """Requests and responses in one answer. Calls beyond it come without them, and say so."""
 
+COMPACTION = "compaction"
+"""Stands for the agent in the call that ADK makes to summarise a long session."""
+
 LONGEST_CHAIN = 64
 """Lists that refer to one another; whoever reads the last one reads them all."""
 
@@ -89,6 +92,24 @@ class ModelCalls:
                 return [shown | {"run": each} for shown in await self._show(each, before[-1:])]
         return []
 
+    async def compacted(
+        self, run: RunId, cursor: int, earlier: Iterable[RunId]
+    ) -> list[dict[str, Any]]:
+        """Return the last compaction before the call at a cursor, and the last call of its agent before that.
+
+        Each has its run. Empty if ADK has compacted nothing; without the second where there is none.
+        """
+        agent, found = "", list[dict[str, Any]]()
+        for each in (run, *earlier):
+            for at, record in reversed(await self._calls(each)):
+                if each == run and at >= cursor:
+                    agent = record.agent if at == cursor else agent
+                elif record.agent == (agent if found else COMPACTION):
+                    found += [one | {"run": each} for one in await self._show(each, [(at, record)])]
+                    if len(found) == 2 or not agent:
+                        return found if agent else []
+        return found if agent else []
+
     async def _calls(self, run: RunId) -> list[tuple[int, ModelCalled]]:
         return [
             (entry.cursor, entry.record)
@@ -133,7 +154,13 @@ class ModelCalls:
         }
 
     def _cost(self, record: ModelCalled) -> dict[str, Any]:
-        return {"cost": self.prices.of(model_usage.measured(record))} if self.prices else {}
+        """Return what a call cost, by prices of which day, and how much its model's window holds."""
+        known = {"window": self.prices.window(record.model)}
+        cost = self.prices.shown(model_usage.measured(record))
+        if cost:
+            about = self.prices.about
+            known |= {"pricesAsOf": about.get("asOf"), "currency": about.get("currency")}
+        return cost | {key: value for key, value in known.items() if value is not None}
 
     async def in_file(self, run: RunId, entry: Entry) -> Entry:
         """Return the entry of a model call as files have it: with its request and response."""

@@ -34,16 +34,20 @@ def routes(calls: ModelCalls, log: RunLog) -> APIRouter:
         run: Run,
         cursor: int = Query(0, ge=0, le=LARGEST_NUMBER),
         previous: bool = False,
+        compacted: bool = False,
     ) -> Response:
         """Return the model calls of a run in order, or the one at a cursor.
 
         With `previous`: the one before it of the same agent, also of an earlier `run` of the conversation.
+        With `compacted`: the last compaction before it, and the last call of its agent before that.
 
         Request and response are as ADK writes them, redacted; null if only summaries are kept. `cut` names
         the parts that were too large.
         """
         check_may_see_calls(caller)
-        if previous:
+        if compacted:
+            found = await calls.compacted(run, cursor, await earlier(run))
+        elif previous:
             found = await calls.previous(run, cursor, await earlier(run))
         else:
             found = await calls.of_run(run, cursor)

@@ -27,6 +27,7 @@ from adk_prism.adk.plain_json import encode_strictly
 from adk_prism.adk.redaction import model_json, redacted_json, safe_code
 from adk_prism.adk.request import CallWatcher, Detail, Lane, Placeholder, SeenCall
 from adk_prism.errors import SourceError
+from adk_prism.features.model_calls.calls import COMPACTION
 from adk_prism.log.contract import text_digest
 from adk_prism.log.entry import NOTHING, Entry, ModelCalled, is_absent
 
@@ -327,9 +328,6 @@ def call_texts(request: RequestTexts, response: ResponseTexts) -> tuple[CallText
 CANCELLED = "cancelled"
 """The error of a call that was cancelled before the model had answered."""
 
-COMPACTION = "compaction"
-"""Stands for the agent in the call that ADK makes to summarise a long session."""
-
 MOST_CUTS = 100
 """Names of parts that were cut; a request with more has been reported well enough."""
 
@@ -422,16 +420,26 @@ class ModelCallWatcher(CallWatcher):
 
     def add_compaction(self, event: Event) -> None:
         """Note the call that summarised earlier events, which no callback sees: what its event says of it."""
-        if event.usage_metadata is not None:
-            usage = event.usage_metadata.model_dump_json(by_alias=True, exclude_none=True)
-            record = ModelCalled(
-                agent=COMPACTION,
-                model=event.model_version or "",
-                started=round(event.timestamp, 3),
-                usage=Raw(usage.encode()),
-                responses=1,
-            )
-            self._put(SeenCall(record, None))
+        compaction = event.actions.compaction
+        if event.usage_metadata is None or compaction is None:
+            return
+        usage = event.usage_metadata.model_dump_json(by_alias=True, exclude_none=True)
+        texts: CallTexts | None = None
+        cut: list[str] = []
+        if self._detail == "full":
+            answer, is_cut = bounded(model_json(compaction.compacted_content))
+            cut = ["response/content"] if is_cut else []
+            times = model_json(compaction, exclude={"compacted_content"})
+            texts = CallTexts(answer=answer, response=b'{"compaction":%b}' % times)
+        record = ModelCalled(
+            agent=COMPACTION,
+            model=event.model_version or "",
+            started=round(event.timestamp, 3),
+            usage=Raw(usage.encode()),
+            responses=1,
+            cut=cut,
+        )
+        self._put(SeenCall(record, texts))
 
     def end_in(self, node: Node, *, cancelled: bool = False) -> None:
         """Note that the calls of a node are over."""

@@ -329,6 +329,7 @@ def usage_json(use: UseFold) -> contract.Json:
         "total_tokens": prompt + tokens["output"] + thought,
         "prompt_tokens_details": {"cached_tokens": tokens["cached"]},
         "completion_tokens_details": {"reasoning_tokens": thought},
+        **use.said,
     }
 
 

@@ -399,6 +399,7 @@ def usage_json(use: UseFold) -> contract.Json:
         "output_tokens": found["completion_tokens"],
         "output_tokens_details": found["completion_tokens_details"],
         "total_tokens": found["total_tokens"],
+        **use.said,
     }
 
 

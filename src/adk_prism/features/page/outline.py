@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, UnsetType
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.run_reader import Reader
@@ -70,7 +70,7 @@ class Step(Struct, kw_only=True):
     """Seconds since the run began."""
     seconds: float = 0.0
     tokens: dict[str, int] = {}
-    costs: list[float | None] = []
+    costs: list[float | UnsetType | None] = []
     """Of its model calls, where there are prices."""
     requests: list[ModelRequest] = []
     """Of an agent, where its source saw them."""
@@ -97,7 +97,7 @@ class Outline(Struct, kw_only=True):
     state: dict[str, Any] = {}
     """At the end."""
     tokens: dict[str, int] = {}
-    costs: list[float | None] = []
+    costs: list[float | UnsetType | None] = []
     model_calls: int = 0
     """As far as the log has them."""
     failures: int = 0

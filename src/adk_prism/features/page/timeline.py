@@ -11,11 +11,18 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from adk_prism.facts import model as facts
 from adk_prism.features.page.state import Item, Mark, Note, written
-from adk_prism.features.usage.usage import DeclaredModels, Prices, measured, token_usage, total_cost
+from adk_prism.features.usage.usage import (
+    DeclaredModels,
+    Prices,
+    measured,
+    said_costs,
+    token_usage,
+    total_cost,
+)
 from adk_prism.log.entry import DERIVED, Entry, NodeKind, RunStarted
 
 _SECOND = 1_000_000
@@ -51,8 +58,8 @@ class NodeSpan(Struct, kw_only=True):
     """Cursor and counts of each of its model calls."""
     outputs: list[tuple[int, Raw]] = []
     """Cursor and value of what it passed on, as a node of a workflow does."""
-    costs: list[tuple[int, float | None]] = []
-    """Cursor and cost of each, where there are prices."""
+    costs: list[tuple[int, float | UnsetType | None]] = []
+    """Cursor and cost of each; unset where nothing is said of it."""
 
     @property
     def touched(self) -> int:
@@ -81,10 +88,9 @@ class NodeSpan(Struct, kw_only=True):
 
     def marks(self) -> list[Mark]:
         """Return its model calls, its outputs and its end."""
-        costs = dict(self.costs)
+        costs = {cursor: {"cost": cost} for cursor, cost in self.costs if cost is not UNSET}
         marks: list[Mark] = [
-            (cursor, {"tokens": counts} | ({"cost": costs[cursor]} if cursor in costs else {}))
-            for cursor, counts in self.tokens
+            (cursor, {"tokens": counts} | costs.get(cursor, {})) for cursor, counts in self.tokens
         ]
         marks += [(cursor, {"output": value}) for cursor, value in self.outputs]
         if self.until is not None:
@@ -218,8 +224,8 @@ class TimelineFilm:
         span = self.speaking(fact.speaker)
         if counts and span is not None:
             span.tokens.append((cursor, counts))
-            if self._prices:
-                span.costs.append((cursor, self._prices.of(self._declared.reported(fact))))
+            use = self._declared.reported(fact)
+            span.costs.append((cursor, self._prices.shown(use).get("cost", UNSET)))
 
     def _pass_on(self, cursor: int, fact: facts.NodeOutput) -> None:
         if (span := self.speaking(fact.speaker)) is not None:
@@ -229,8 +235,7 @@ class TimelineFilm:
     def _called(self, fact: facts.ModelCalled) -> dict[str, Any]:
         """Return a model call, as it is shown: it never changes."""
         began = round((fact.started - (self.start or 0.0)) * _SECOND)
-        cost = {"cost": self._prices.of(measured(fact))} if self._prices else {}
-        return cost | {
+        return self._prices.shown(measured(fact)) | {
             "agent": fact.agent,
             "node": fact.node or self.running(fact.agent),
             "model": fact.model,
@@ -353,8 +358,8 @@ def _end_at(span: NodeSpan, cursor: int, now: int) -> int:
 
 
 def _cost_at(spans: Iterable[NodeSpan], cursor: int) -> dict[str, float | None]:
-    """Return what nodes have cost; nothing without prices."""
-    costs = [cost for span in spans for at, cost in span.costs if at <= cursor]
+    """Return what nodes have cost; nothing where nothing is said of that."""
+    costs = said_costs(cost for span in spans for at, cost in span.costs if at <= cursor)
     return {"cost": total_cost(costs)} if costs else {}
 
 

@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adk_prism.facts.run_reader import MakeAnnotator
+    from adk_prism.server.settings import Settings
 
 
-def _annotators() -> Sequence[MakeAnnotator]:
+def _annotators(settings: Settings | None) -> Sequence[MakeAnnotator]:
     from adk_prism.features.proof.annotator import ProofAnnotator
 
+    del settings
     return [partial(ProofAnnotator, prose=False)]
 
 

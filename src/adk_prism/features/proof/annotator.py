@@ -470,7 +470,8 @@ def _annotated(name: str, proof: Proof) -> Annotated:
     count = len(proof.citations)
     citations = f"{count} citation" if count == 1 else f"{count} citations"
     text = f"{proof.subject.name}: {confidence} ({proof.origin}, {proof.derivation}), {citations}"
-    return Annotated("proof", name, proof, text, proof.origin != "absent")
+    place: Literal["part", "views"] = "views" if proof.origin == "absent" else "part"
+    return Annotated("proof", name, proof, text, place)
 
 
 _VERBS: dict[type[Any], str] = {

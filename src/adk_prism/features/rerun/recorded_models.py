@@ -33,7 +33,8 @@ from msgspec import Struct
 from adk_prism.adk.internals.runner import swap_class
 from adk_prism.adk.run_observer import SCOPE
 from adk_prism.errors import CallNotRecorded, Unprocessable
-from adk_prism.features.model_calls.watching import CANCELLED, COMPACTION, RequestTexts
+from adk_prism.features.model_calls.calls import COMPACTION
+from adk_prism.features.model_calls.watching import CANCELLED, RequestTexts
 from adk_prism.features.rerun import recorded_requests
 from adk_prism.log import entry as records
 

@@ -237,7 +237,7 @@ async def _conversations(
         # Only what is shown is recorded: the positions of protocols stay what they are.
         calls = installed().call_recorder(
             log,
-            "summary" if settings.of(UsageSettings).prices and not args.protocol else "off",
+            "off" if args.protocol else "summary",
             report,
         )
         runs = Runs(log, locks, report, calls=calls)
@@ -428,7 +428,7 @@ class Readable:
             yield from self._line(f".. {progress_text(item)}", _DIM)
 
     def _annotated(self, item: fact.Annotated) -> Iterator[str]:
-        return self._line(f"== {item.text}", _DIM) if item.shown else iter(())
+        return self._line(f"== {item.text}", _DIM) if item.place == "part" else iter(())
 
     # -------------------------------------------------------------- the end
 
@@ -444,9 +444,8 @@ class Readable:
             yield from self._line("The run was cancelled.", _RED)
         elif item.outcome == "waiting" and self._advice:
             yield from self._waiting()
-        if self._spent is not None:
-            cost = self._spent.cost
-            spent = "cost unknown: a model has no price" if cost is None else f"cost {cost:.6f}"
+        if self._spent is not None and self._spent.says_cost:
+            spent = self._spent.words()
             yield from self._line(f"[{self._spent.tokens.get('total', 0)} tokens, {spent}]", _DIM)
 
     def _waiting(self) -> Iterator[str]:

@@ -41,7 +41,7 @@ SEARCH_FIELDS: dict[str, str] = {
     "maxTokens": "greatest number of tokens",
     "minDuration": "least duration in seconds",
     "maxDuration": "greatest duration in seconds",
-    "cost": "what its model calls cost: at least (0.5), from..to (0.1..0.5) or ..to; needs prices",
+    "cost": "what its model calls cost: at least (0.5), from..to (0.1..0.5) or ..to",
     "since": "earliest start: a date, a time, seconds since 1970, or how long ago (30m, 12h, 2d, 4w)",
     "until": "latest start",
     "sort": "what comes first: newest (default), oldest, longest, shortest, most-tokens, fewest-tokens,"
@@ -119,7 +119,9 @@ def _cost(given: Mapping[str, str], prices: Prices | None) -> digests.Bounds:
     if not text:
         return digests.Bounds()
     if not prices:
-        raise UsageError("`cost` needs prices of models: name a file of them with --prices.")
+        raise UsageError(
+            "`cost` needs prices of models, and the file that --prices names has none."
+        )
     least, _, most = text.partition("..")
     try:
         bounds = digests.Bounds(_amount(least), _amount(most))
@@ -195,7 +197,7 @@ def _no_time(name: str, text: str) -> UsageError:
 def cost_of_used(used: digests.Used, prices: Prices) -> float | None:
     """Return what the model calls of a run cost, from its digest; None if a price is missing."""
     return total_cost(
-        prices.cost(model, tokens)
+        prices.cost(model, tokens, is_sum=tokens.get("calls", 1) != 1)
         for model, tokens in used.items()
         if model or any(tokens.get(kind) for kind in KINDS)
     )
@@ -350,7 +352,11 @@ class SearchRoutes:
         page = await self.index.search(query, limit=MOST_MEASURED)
         if not page.complete:
             response.headers.update(PARTIAL)
-        measured = await asyncio.to_thread(trends, page.found, query.price, bool(self.prices))
+        models = {model for each in page.found for model in each.digest.used}
+        has_prices = any(map(self.prices.says, models)) or (
+            self.prices.is_given and bool(self.prices)
+        )
+        measured = await asyncio.to_thread(trends, page.found, query.price, has_prices)
         return measured | {"limited": page.before is not None}
 
     async def _messages(self, found: Sequence[digests.FoundRun]) -> dict[RunId, dict[str, str]]:

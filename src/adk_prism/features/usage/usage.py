@@ -4,19 +4,23 @@ A source that sees requests records each call (`ModelCalled`). Of other runs, su
 (`ModelCallEnded`): without the time, and with the model that the agent declares, else the one that answered.
 
 A price list is a JSON object: a model's name → prices per million tokens by kind, such as
-`{"my-model": {"input": 0.3, "output": 2.5, "cached": 0.075}}`. Without a price of their own, cached tokens
-and those from tools cost what input costs, and reasoning what output costs. No price is guessed: without
-one there is no cost.
+`{"my-model": {"input": 0.3, "output": 2.5, "cached": 0.075}}`, or such an object as `models` beside the day
+(`asOf`), the `currency` and the `sources` of the prices, as in `prices.json`, the list that is used where the
+operator names none. Without a price of their own, kinds cost what `_INSTEAD` says. No price is guessed:
+where one is missing or null, there is no cost.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from adk_prism.errors import UsageError
 from adk_prism.facts import model as fact
@@ -33,15 +37,38 @@ _KINDS = {
 }
 """`cached` tokens are part of `input`; the total is that of the model."""
 
+_DETAILS = {
+    "inputAudio": ("AUDIO", "promptTokensDetails", "cacheTokensDetails"),
+    "outputAudio": ("AUDIO", "candidatesTokensDetails", ""),
+    "outputImage": ("IMAGE", "candidatesTokensDetails", ""),
+}
+"""Parts of `input` and `output` that can have other prices: their modality, and where they and those of them
+that were cached are listed."""
+
 
 def token_usage(usage: Raw) -> dict[str, int]:
     """Return the counts of a model call; a kind that was not reported is left out."""
     given = read_object(usage)
-    return {
+    counts = {
         kind: count
         for kind, name in _KINDS.items()
         if type(count := given.get(name)) is int and count >= 0
     }
+    for kind, (modality, listed, cached) in _DETAILS.items():
+        if (count := _listed(given, listed, modality) - _listed(given, cached, modality)) > 0:
+            counts[kind] = count
+    return counts
+
+
+def _listed(given: Mapping[str, Any], name: str, modality: str) -> int:
+    """Return how many tokens of a modality a list of details has."""
+    found = given.get(name)
+    counts = (
+        each.get("tokenCount")
+        for each in (found if isinstance(found, list) else ())
+        if isinstance(each, dict) and each.get("modality") == modality
+    )
+    return sum(count for count in counts if type(count) is int and count > 0)
 
 
 class ModelUse(Struct, frozen=True, kw_only=True):
@@ -94,6 +121,8 @@ class UseFold:
         self._declared = DeclaredModels()
         self._measured: list[ModelUse] = []
         self._reported: list[ModelUse] = []
+        self.said: dict[str, Any] = {}
+        """What annotations say of it, such as its cost."""
 
     @property
     def calls(self) -> list[ModelUse]:
@@ -111,6 +140,8 @@ class UseFold:
                 self._reported.append(self._declared.reported(item))
             case fact.Nested():
                 self.feed(item.fact)
+            case fact.Annotated(place="usage"):
+                self.said |= item.value
             case _:
                 pass  # uses no model
 
@@ -119,41 +150,123 @@ class UseFold:
 # Costs.
 
 _MILLION = 1_000_000
-_INSTEAD = {"cached": "input", "tool": "input", "reasoning": "output"}
+_INSTEAD = {
+    "cached": "input",
+    "tool": "input",
+    "inputAudio": "input",
+    "reasoning": "output",
+    "outputAudio": "output",
+    "outputImage": "output",
+}
 """Whose price a kind has that has none."""
+_PARTS = {"input": ("cached", "inputAudio"), "output": ("outputAudio", "outputImage")}
+"""Kinds whose tokens are counted in another one too."""
 KINDS = ("input", "output", *_INSTEAD)
 _DIGITS = 9
 """Decimals of a cost: sums in floating point have more, which mean nothing."""
 
+_VERSION = re.compile(
+    r"(?:[-@:](?:latest|preview|exp|v\d+(?::\d+)?|\d{3,8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4}))+"
+)
+"""What may follow a name in the list: dates and versions of the same model, and nothing else of its name."""
+
 
 class Prices:
-    """Prices by model and kind of tokens."""
+    """Prices by model and kind of tokens, with the sizes of context windows."""
 
-    def __init__(self, models: Mapping[str, Mapping[str, float]] | None = None) -> None:
-        self._models = models or {}
+    def __init__(
+        self,
+        models: Mapping[str, Mapping[str, Any]] | None = None,
+        about: Mapping[str, Any] | None = None,
+        *,
+        is_given: bool = True,
+    ) -> None:
+        """`is_given`: the operator has named the list, so what it lacks is shown as unknown."""
+        self.models = models or {}
+        self.about = {key: value for key, value in (about or {}).items() if value}
+        """`asOf`, `currency` and `sources`, as far as the list says them."""
+        self.is_given = is_given
+        self._found: dict[str, Mapping[str, Any] | None] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._models)
+        return bool(self.models)
+
+    def find(self, model: str) -> Mapping[str, Any] | None:
+        """Return what the list has of a model; None if it does not know it.
+
+        By its name; else without what says where it is served (`gemini/`, `models/`, `publishers/…/`); else
+        by the longest name in the list that only a date or version follows.
+        """
+        if model not in self._found:
+            if len(self._found) >= MOST_MODELS:
+                self._found.clear()
+            self._found[model] = self._look_up(model)
+        return self._found[model]
+
+    def _look_up(self, model: str) -> Mapping[str, Any] | None:
+        name = model.rpartition("/")[2].lower()
+        for exact in (model, name):
+            if exact in self.models:
+                return self.models[exact]
+        begins = (
+            each
+            for each in self.models
+            if name.startswith(each) and _VERSION.fullmatch(name, len(each))
+        )
+        found = max(begins, key=len, default=None)
+        return None if found is None else self.models[found]
+
+    def says(self, model: str) -> bool:
+        """Return whether a cost is shown for a model: a number, or that it is unknown."""
+        return bool(self.models) and (self.is_given or self.find(model) is not None)
+
+    def shown(self, use: ModelUse) -> dict[str, float | None]:
+        """Return what a call cost, as it is shown beside it; empty if nothing is said of its cost."""
+        return {"cost": self.of(use)} if self.says(use.model) else {}
+
+    def window(self, model: str) -> int | None:
+        """Return how many tokens a request to a model can have; None if that is not known."""
+        return (self.find(model) or {}).get("window")
 
     def of(self, use: ModelUse) -> float | None:
         """Return what a call cost; None if a price is missing."""
         # A call that reported no tokens failed, or nobody knows what it cost.
-        return self.cost(use.model, use.tokens) if use.tokens or not use.is_failed else 0.0
+        if not use.tokens and use.is_failed:
+            return 0.0
+        return self.cost(use.model, use.tokens, is_sum=use.calls != 1)
 
-    def cost(self, model: str, tokens: Mapping[str, int]) -> float | None:
-        """Return what tokens of a model cost; None if a price is missing."""
-        prices = self._models.get(model)
+    def cost(self, model: str, tokens: Mapping[str, int], *, is_sum: bool = False) -> float | None:
+        """Return what tokens of a model cost; None if a price is missing.
+
+        Of a sum of several calls nobody knows which were so long that they cost more: none is taken to be.
+        """
+        prices = self.find(model)
         if prices is None:
             return None
-        # Cached tokens are part of the input.
-        counts = {**tokens, "input": max(0, tokens.get("input", 0) - tokens.get("cached", 0))}
+        over = prices.get("over")
+        if over and not is_sum and tokens.get("input", 0) > over["tokens"]:
+            prices = {**prices, **over}
+        counts = dict(tokens)
+        for kind, parts in _PARTS.items():
+            counts[kind] = max(0, counts.get(kind, 0) - sum(tokens.get(p, 0) for p in parts))
         total = 0.0
         for kind in KINDS:
-            price = prices.get(kind, prices.get(_INSTEAD.get(kind, ""), None))
+            price = prices.get(kind, prices.get(_INSTEAD.get(kind, "")))
             if counts.get(kind) and price is None:
                 return None
             total += counts.get(kind, 0) * (price or 0.0)
         return round(total / _MILLION, _DIGITS)
+
+
+MOST_MODELS = 1_000
+"""Names of models that are remembered as they were looked up: those of runs may be any text."""
+
+
+@cache
+def list_prices() -> Prices:
+    """Return the list that is used where the operator names none."""
+    found = msgspec.json.decode(files(__package__).joinpath("prices.json").read_bytes())
+    return Prices(found.pop("models"), found, is_given=False)
 
 
 def read_prices(text: bytes, name: str) -> Prices:
@@ -168,20 +281,48 @@ def read_prices(text: bytes, name: str) -> Prices:
         )
 
     try:
-        models = msgspec.json.decode(text)
+        found = msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise wrong(f"is not JSON ({error})") from None
-    if not isinstance(models, dict):
+    if not isinstance(found, dict):
         raise wrong("is not a JSON object")
-    for model, prices in models.items():
-        if not isinstance(prices, dict):
-            raise wrong(f"has no prices for {model[:60]!r}")
-        for kind, price in prices.items():
-            if kind not in KINDS:
-                raise wrong(f"has a price of {kind[:60]!r} for {model[:60]!r}")
-            if type(price) not in (int, float) or not 0 <= price < math.inf:
-                raise wrong(f"has {str(price)[:60]!r} as a price for {model[:60]!r}")
-    return Prices(models)
+    about: dict[str, Any] = {}
+    if isinstance(found.get("models"), dict) and found.keys() <= {"models", *ABOUT}:
+        about = {key: found[key] for key in ABOUT if key in found}
+        found = found["models"]
+    for model, prices in found.items():
+        if fault := _fault_in(prices):
+            raise wrong(f"has {fault} {model[:60]!r}")
+    return Prices(found, about)
+
+
+def _fault_in(prices: Any) -> str:
+    """Return what is wrong with the prices of a model; empty if nothing is."""
+    if not isinstance(prices, dict):
+        return "no prices for"
+    over = prices.get("over", {"tokens": 1})
+    if not isinstance(over, dict) or not _is_count(over.get("tokens")):
+        return "no number of `tokens` in `over` of"
+    if not _is_count(prices.get("window", 1)):
+        return f"{str(prices['window'])[:60]!r} as the window of"
+    for kind, price in (*prices.items(), *over.items()):
+        if kind in _SIZES:
+            continue
+        if kind not in KINDS:
+            return f"a price of {kind[:60]!r} for"
+        if price is not None and (type(price) not in (int, float) or not 0 <= price < math.inf):
+            return f"{str(price)[:60]!r} as a price for"
+    return ""
+
+
+ABOUT = ("asOf", "currency", "sources", "about")
+"""What a list can say of itself, beside its `models`."""
+
+_SIZES = ("over", "window", "tokens")
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value > 0
 
 
 class UsageSum:
@@ -196,6 +337,8 @@ class UsageSum:
         """Milliseconds to the first token of the first call."""
         self.cost: float | None = 0.0
         """None: one of them has no price."""
+        self.says_cost = prices.is_given and bool(prices)
+        """Something is known of what they cost."""
 
     def add(self, call: ModelUse) -> None:
         """Add a call."""
@@ -206,16 +349,25 @@ class UsageSum:
         if call.first_token is not None and self._first is None:
             self._first = call.first_token
         self.cost = total_cost((self.cost, self._prices.of(call)))
+        self.says_cost = self.says_cost or self._prices.says(call.model)
+
+    def words(self) -> str:
+        """Say what it cost, by prices of which day."""
+        if self.cost is None:
+            return "cost unknown: a model has no price"
+        about = self._prices.about
+        day = f" (prices as of {about['asOf']})" if "asOf" in about else ""
+        return " ".join(filter(None, (f"cost {self.cost:.6f}", about.get("currency")))) + day
 
     def shown(self) -> dict[str, Any]:
-        """Return it as routes answer it; cost only where there are prices."""
+        """Return it as routes answer it; cost only where there is a price for one of the calls."""
         shown: dict[str, Any] = {
             "modelCalls": self.calls,
             "usage": self.tokens,
             "modelMs": self._duration,
             "firstTokenMs": self._first,
         }
-        return shown | ({"cost": self.cost} if self._prices else {})
+        return shown | ({"cost": self.cost} if self.says_cost else {})
 
 
 def total_cost(costs: Iterable[float | None]) -> float | None:
@@ -226,6 +378,13 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
             return None
         total += cost
     return round(total, _DIGITS)
+
+
+def said_costs(costs: Iterable[float | UnsetType | None]) -> list[float | None]:
+    """Return costs, with None for those of which nothing is said; none if nothing is said of any."""
+    found = list(costs)
+    is_said = any(cost is not UNSET for cost in found)
+    return [cost if isinstance(cost, float) else None for cost in found] if is_said else []
 
 
 def sum_of(calls: Iterable[ModelUse], prices: Prices) -> UsageSum:
@@ -242,4 +401,6 @@ def run_usage(calls: Iterable[ModelUse], prices: Prices) -> dict[str, Any]:
     for call in calls:
         total.add(call)
         agents.setdefault(call.agent, UsageSum(prices)).add(call)
-    return total.shown() | {"agents": {name: each.shown() for name, each in agents.items()}}
+    shown = total.shown() | {"agents": {name: each.shown() for name, each in agents.items()}}
+    as_of = prices.about.get("asOf")
+    return shown | ({"pricesAsOf": as_of} if total.says_cost and as_of else {})

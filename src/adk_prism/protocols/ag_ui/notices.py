@@ -150,6 +150,8 @@ class Usage:
 
     def __init__(self) -> None:
         self._models: dict[str, dict[str, int]] = {}
+        self.metadata: frames.Json | UnsetType = UNSET
+        """What annotations say of it, as the last event has it."""
 
     def add(self, item: fact.ModelCallEnded) -> None:
         """Add a model call's counts."""

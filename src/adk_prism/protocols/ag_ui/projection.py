@@ -161,7 +161,8 @@ class AgUiProjection:
             self._calls.pending(asked.calls),
             self._usage.listed(),
         )
-        self._stream.show(how.frame(item, self._dialect))
+        last = structs.replace(how.frame(item, self._dialect), metadata=self._usage.metadata)
+        self._stream.show(last)
 
     # -------------------------------------------------------------- what is said
 
@@ -340,7 +341,9 @@ class AgUiProjection:
         """A source, which is shown with the grounding that it is read from."""
 
     def _annotated(self, item: fact.Annotated) -> None:
-        if item.shown:
+        if item.place == "usage":
+            self._usage.metadata = {"usage": item.value}
+        elif item.place == "part":
             content = frames.safe(Raw(json.encode(item.value)))
             self._stream.activity(self._stream.id(item.id), f"adk.{item.name}", content)
 

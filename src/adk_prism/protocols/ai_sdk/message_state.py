@@ -227,6 +227,8 @@ class Metadata:
         self._sources: dict[str, Source] = {}
         self._citations: list[Any] = []
         self._custom: dict[str, Any] = {}
+        self.usage: dict[str, Any] = {}
+        """What annotations say of the usage."""
         self._audio: dict[str, Any] = {}
         """How much sound the message held."""
         self.is_interrupted = False
@@ -274,25 +276,16 @@ class Metadata:
     def collected(self) -> dict[str, Any]:
         """Return all of it. `usage` is always there: clients need some metadata on `finish`."""
         calls = [(read_object(used), read_object(cached)) for used, cached in self._used]
-        found: dict[str, Any] = {"usage": _usage([used for used, _ in calls if used]), **self._last}
-        if self._groundings:
-            found["grounding"] = _merge_grounding(self._groundings)
+        usage = _usage([used for used, _ in calls if used]) | self.usage
+        grounding = _merge_grounding(self._groundings) if self._groundings else {}
         if self._sources:
             links = [{"uri": each.uri, "title": each.title} for each in self._sources.values()]
-            found["grounding"] |= {"sources": links}
-        if cache := _cache(calls):
-            found["cache"] = cache
-        if self._citations:
-            found["citations"] = self._citations
-        if self._custom:
-            found["custom"] = self._custom
-        if self._audio:
-            found["audio"] = self._audio | {"duration": round(self._audio["duration"], 6)}
-        if self.is_interrupted:
-            found["interrupted"] = True
-        if self.failure:
-            found["failure"] = self.failure
-        return found
+            grounding |= {"sources": links}
+        audio = self._audio and {**self._audio, "duration": round(self._audio["duration"], 6)}
+        found: dict[str, Any] = {"grounding": grounding, "cache": _cache(calls)}
+        found |= {"citations": self._citations, "custom": self._custom, "audio": audio}
+        found |= {"interrupted": self.is_interrupted, "failure": self.failure}
+        return {"usage": usage, **self._last} | {k: each for k, each in found.items() if each}
 
 
 def _cache(calls: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> dict[str, Any]:

@@ -455,7 +455,9 @@ class AiSdkProjection:
         self._metadata.citations(item)
 
     def _annotated(self, item: fact.Annotated, out: list[frames.Frame]) -> None:
-        if item.shown:
+        if item.place == "usage":
+            self._metadata.usage |= item.value
+        elif item.place == "part":
             out.append(data_part(item.name, sound(Raw(json.encode(item.value))), part=item.id))
 
     def _metadata_given(self, item: fact.MetadataGiven, out: list[frames.Frame]) -> None:

@@ -5,8 +5,20 @@ import { explain, getJson, path } from '../../app/server';
 import { Time } from '../../ui/elements';
 import { Icon } from '../../ui/Icon';
 import { VERDICTS, type Result } from './EvalsPage';
-import { cellBefore, changeOf, rounded, scoreOf, whyNot, type Cell, type Grid, type GridCase } from './grid';
-import { number } from '../../ui/format';
+import {
+  cellBefore,
+  changeOf,
+  rateWords,
+  rounded,
+  scoreOf,
+  whyNot,
+  type Cell,
+  type Grid,
+  type GridCase,
+  type TrialCell,
+  type Trials,
+} from './grid';
+import { costWords, duration, number } from '../../ui/format';
 
 /** Load the grid of a set. `changed` is the newest result: with each one it is loaded again. */
 export function useGrid(app: string, set: string, changed: string, enabled: boolean) {
@@ -39,6 +51,58 @@ export function EvalGrid({ set, loaded: { data, error } }: { set: string; loaded
           </tbody>
         </table>
       </div>
+      {data.trials.map((tried) => (
+        <TrialTable key={tried.time} tried={tried} cases={data.cases} />
+      ))}
+    </>
+  );
+}
+
+/** How often each case passed in each column of `adk-prism eval --trials`. */
+function TrialTable({ tried: { time, cells }, cases }: { tried: Trials; cases: readonly GridCase[] }) {
+  const columns = [...new Set(cells.map(({ column }) => column))];
+  const subjects = [...new Set(cells.map(({ subject }) => subject))];
+  return (
+    <div className="table" role="region" aria-label="Trials" tabIndex={0}>
+      <table className="recent eval-grid">
+        <caption>
+          Trials, <Time at={time} />: how often each case passed, and between which rates the true one likely is
+        </caption>
+        <thead>
+          <tr>
+            {['Case', ...columns].map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {subjects.map((subject) => (
+            <tr key={subject}>
+              <th scope="row">{cases.find(({ id }) => id === subject)?.text || subject}</th>
+              {columns.map((column) => (
+                <td key={column}>
+                  <Tried cell={cells.find((each) => each.subject === subject && each.column === column)} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Tried({ cell }: { cell: TrialCell | undefined }) {
+  if (!cell) return <span className="quiet">–</span>;
+  const about = [costWords(cell.cost ?? undefined), cell.seconds === null ? '' : duration(cell.seconds)];
+  return (
+    <>
+      <span className="eval-cell" data-kind={cell.passed === cell.trials ? 'state' : 'error'} title={cell.stopped}>
+        {rateWords(cell)}
+      </span>{' '}
+      <span className="quiet">{about.filter(Boolean).join(' · ')}</span>
     </>
   );
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Metric, Result } from './EvalsPage';
-import { cellBefore, changeOf, scoreOf, whyNot, type Cell, type GridCase } from './grid';
+import { cellBefore, changeOf, rateWords, scoreOf, whyNot, type Cell, type GridCase, type TrialCell } from './grid';
 
 const metric = (name: string, score: number | null, verdict: Metric['verdict'], reason = ''): Metric => ({
   name,
@@ -34,4 +34,8 @@ test('what did not pass says why', () => {
   );
   expect(whyNot({ ...cell(), error: 'The run failed.' })).toBe('The run failed.');
   expect(whyNot({ ...cell(), verdict: 'passed', error: 'a note' })).toBe('');
+});
+
+test('trials are told with the rates between which the true one likely is', () => {
+  expect(rateWords({ passed: 7, trials: 10, interval: [0.3968, 0.8922] } as TrialCell)).toBe('7/10, 40–89%');
 });

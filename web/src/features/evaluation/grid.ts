@@ -15,10 +15,30 @@ export type GridCase = {
   cells: Readonly<Record<string, Cell>>;
 };
 
+/** What came of a case in one column, in many trials. */
+export type TrialCell = {
+  subject: string;
+  column: string;
+  trials: number;
+  passed: number;
+  interval: [number, number];
+  cost: number | null;
+  seconds: number | null;
+  stopped: string;
+};
+export type Trials = { evalSetId: string; time: number; cells: TrialCell[] };
+
+/** Say how often trials passed, and between which rates the true one is, likely: `7/10, 40–89%`. */
+export function rateWords({ passed, trials, interval: [low, high] }: TrialCell): string {
+  return `${passed}/${trials}, ${Math.round(100 * low)}–${Math.round(100 * high)}%`;
+}
+
 /** Results come newest first; `missing` says why metrics of the set cannot be computed. */
 export type Grid = {
   results: Result[];
   cases: GridCase[];
+  /** The newest first. */
+  trials: Trials[];
   missing: string[];
   /** Not where packages are missing, or the criteria cannot be read: then none can be computed. */
   canEvaluate: boolean;

@@ -1,4 +1,4 @@
-/** What a message cost, where the server has a price list; of the last one also what the conversation cost. */
+/** What a message cost, where the server knows prices of its models; of the last one also what the conversation cost. */
 import { costNumber, costWords } from '../../ui/format';
 import { linkTo } from '../../app/route';
 import { useActions, useRun } from '../../chat/ChatContext';
@@ -7,7 +7,7 @@ import { useEffect } from 'react';
 import { useServerData } from '../../app/query';
 import { getJson } from '../../app/server';
 import { shared } from '../../film/sharedFile';
-import { totalCost } from '../../film/timeline';
+import { totalCost, type Cost } from '../../film/timeline';
 import type { Where } from '../../chat/transport';
 
 /**
@@ -16,38 +16,31 @@ import type { Where } from '../../chat/transport';
 type FoundRun = { message: string; cost?: number | null };
 type Costs = {
   /** By message; of several runs the sum, null if a price is missing. */
-  messages: ReadonlyMap<string, number | null>;
-  all: number | null;
+  messages: ReadonlyMap<string, Cost>;
+  all: Cost;
 };
 
 const MOST_RUNS = '200'; // What one answer of the server holds.
-let isPriced = true; // A server without a price list is asked once.
 
 /** Return what a message cost, and the conversation; null where that is not known. */
-function useMessageCost(
-  { app, user, session }: Where,
-  message: string,
-): { own: number | null; all: number | null } | null {
+function useMessageCost({ app, user, session }: Where, message: string): { own: Cost; all: Cost } | null {
   const where = { app, user, session };
-  const options = { enabled: isPriced && !shared(), staleTime: Infinity };
+  const options = { enabled: !shared(), staleTime: Infinity };
   const { data: costs, refetch } = useServerData(['costs', where], (signal) => loadCosts(where, signal), options);
-  const own = costs?.messages.get(message);
-  const isMissing = costs !== undefined && own === undefined && isPriced;
+  const isMissing = costs !== undefined && !costs.messages.has(message);
   useEffect(() => {
     if (isMissing) void refetch({ cancelRefetch: false });
   }, [isMissing, refetch]);
-  return costs && own !== undefined ? { own, all: costs.all } : null;
+  return costs ? { own: costs.messages.get(message), all: costs.all } : null;
 }
 
 async function loadCosts(where: Where, signal: AbortSignal): Promise<Costs> {
   const query = new URLSearchParams({ ...where, limit: MOST_RUNS });
   const runs = await getJson<FoundRun[]>(`api/runs?${query}`, signal);
-  isPriced = runs.length === 0 || runs.some(({ cost }) => cost !== undefined);
-  const priced = runs.filter(({ cost }) => cost !== undefined);
-  const messages = new Map<string, number | null>();
-  for (const { message, cost } of priced)
-    messages.set(message, totalCost([...(messages.has(message) ? [messages.get(message)!] : []), cost!]));
-  return { messages, all: totalCost(priced.map(({ cost }) => cost!)) };
+  const messages = new Map<string, Cost>();
+  for (const { message, cost } of runs)
+    messages.set(message, totalCost([...(messages.has(message) ? [messages.get(message)] : []), cost]));
+  return { messages, all: totalCost(runs.map(({ cost }) => cost)) };
 }
 
 /** Below an answer: what it cost, and a link to what was sent to the model. */
@@ -65,9 +58,11 @@ export function AnswerFacts({ message, last }: { message: Message; last: boolean
 
 function MessageCost({ message, last }: { message: string; last: boolean }) {
   const cost = useMessageCost(useActions(), message);
-  if (!cost) return null;
+  if (!cost || cost.own === undefined) return null;
   const all =
-    last && cost.all !== null && cost.all !== cost.own ? ` ${`(${costNumber(cost.all)} in this conversation)`}` : '';
+    last && typeof cost.all === 'number' && cost.all !== cost.own
+      ? ` ${`(${costNumber(cost.all)} in this conversation)`}`
+      : '';
   return (
     <span>
       {costWords(cost.own)}

@@ -40,6 +40,21 @@ test('every part has a kind', () => {
   expect(files).toBe(1);
 });
 
+test('what the call before did not have is new', () => {
+  const before: ModelRequest = {
+    config: { systemInstruction: 'Be brief.' },
+    tools: [],
+    contents: [text('user', 'Hello')],
+  };
+  const after = {
+    ...before,
+    tools: [{ functionDeclarations: [{ name: 'look' }] }],
+    contents: [...before.contents, text('model', 'Hi'), text('user', 'Look')],
+  };
+  const added = contextShares(after, before).shares.map(({ kind, added: count }) => [kind, count]);
+  expect(Object.fromEntries(added)).toEqual({ Instruction: 0, Tools: 15, User: 4, Answers: 2 });
+});
+
 test('a request that holds nothing, or something odd, has no shares', () => {
   const empty: ModelRequest = { config: {}, tools: [], contents: [null, {}, { role: 'user', parts: [] }] };
   expect(contextShares(empty)).toEqual({ shares: [], characters: 0, files: 0 });

@@ -6,8 +6,10 @@ import { placeOf } from '../../film/joined';
 import { callsAt, type CallView } from '../../film/timeline';
 import {
   differenceOf,
+  lostIn,
   toolsOf,
   type Difference,
+  useCompaction,
   useModelCall,
   type Content,
   type ModelCall,
@@ -54,7 +56,7 @@ export default function ModelPanel({ film, at, step, seek, choose }: Props) {
       </PanelHeader>
       <div className="body" tabIndex={0} role="region" aria-label="Model call">
         {call ? (
-          <Summary call={call} travel={moment === at ? null : seek} />
+          <Summary call={call} priced={there} travel={moment === at ? null : seek} />
         ) : (
           <NoCall captured={film.captured || film.uploaded} later={calls.length > 0} />
         )}
@@ -65,7 +67,18 @@ export default function ModelPanel({ film, at, step, seek, choose }: Props) {
         )}
         {state?.kind === 'loading' && <div className="skeleton" role="status" aria-label="Loading the model call" />}
         {state?.kind === 'missing' && <Empty title="The request is not available">{state.why}</Empty>}
-        {there?.request && call && <ContextWindow request={there.request} tokens={call.tokens} />}
+        {there?.request && call && (
+          <ContextWindow
+            request={there.request}
+            before={last?.request ?? null}
+            tokens={call.tokens}
+            size={there.window}
+            calls={done.filter(({ agent }) => agent === call.agent)}
+          />
+        )}
+        {there?.request && call?.kept && isCompacted(there.request) && (
+          <Compacted request={there.request} place={storedAt(film, call)} />
+        )}
         {there?.request && <Whole call={there} request={there.request} before={last} />}
       </div>
     </section>
@@ -154,8 +167,14 @@ function Steps({ film, calls, current, choose }: StepsProps) {
   );
 }
 
-function Summary({ call, travel }: { call: CallView; travel: ((cursor: number) => void) | null }) {
-  const tokens = [callTokens(call.tokens), costWords(call.cost)].filter(Boolean).join(' · ');
+type SummaryProps = { call: CallView; priced: ModelCall | null; travel: ((cursor: number) => void) | null };
+
+function Summary({ call, priced, travel }: SummaryProps) {
+  const said = callTokens(call.tokens);
+  const { currency, pricesAsOf } = priced ?? {};
+  const prices = [currency, pricesAsOf && `(prices as of ${pricesAsOf})`].filter(Boolean).join(' ');
+  const cost = [costWords(call.cost), typeof call.cost === 'number' && prices].filter(Boolean).join(' ');
+  const tokens = [said, said && (cost || 'no price is known for this model')].filter(Boolean).join(' · ');
   return (
     <div className="section summary">
       <KindChip kind={call.error ? 'error' : 'text'}>{call.agent || 'agent'}</KindChip>
@@ -220,6 +239,50 @@ function Whole({ call, request, before }: { call: ModelCall; request: ModelReque
         )}
       </Part>
     </>
+  );
+}
+
+/** Whether the window may begin with a summary of ADK's: what was said begins with the user. */
+function isCompacted({ contents }: ModelRequest): boolean {
+  return contents[0]?.role === 'model';
+}
+
+/** Where ADK has put a summary in the place of messages: the summary, and what the window had before it. */
+function Compacted({ request, place: [run, cursor] }: { request: ModelRequest; place: [string, number | null] }) {
+  const found = useCompaction(run, cursor);
+  const summary = found && contentOf(found.compaction.response);
+  const words = (content: Content | null) => JSON.stringify(content?.parts?.map(({ text }) => text ?? null));
+  if (!found || !summary || !request.contents.some((each) => words(each) === words(summary))) return null;
+  const before = found.before?.request ?? null;
+  const lost = before ? lostIn(before, request) : [];
+  const { startTimestamp: since, endTimestamp: until } = found.times;
+  const time = (at: number) => new Date(at * 1000).toLocaleTimeString();
+  return (
+    <Part title="Compacted" open>
+      {() => (
+        <>
+          <p className="muted">
+            {`ADK has put a summary in the place of what was said`}
+            {since && until ? ` from ${time(since)} to ${time(until)}` : ''}.{' '}
+            {found.compaction.run !== undefined && (
+              <a href={linkTo({ kind: 'run', run: found.compaction.run }, 'model')}>
+                It was made at the end of this run
+              </a>
+            )}
+          </p>
+          <Text value={summary.parts?.map(({ text }) => (typeof text === 'string' ? text : '')).join('')} />
+          {lost.length > 0 && (
+            <Details summary={`What the model no longer sees: ${plural(lost.length, 'message')}`}>
+              {() => (
+                <div className="change" data-change="removed">
+                  <Messages contents={lost} first={0} />
+                </div>
+              )}
+            </Details>
+          )}
+        </>
+      )}
+    </Part>
   );
 }
 

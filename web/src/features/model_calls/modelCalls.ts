@@ -21,9 +21,34 @@ export type ModelCall = {
   response: { [name: string]: Json } | null;
   /** Absent without a price list; null if the model has no price in it. */
   cost?: number | null;
+  /** The day of the prices by which it was computed. */
+  pricesAsOf?: string;
+  currency?: string;
+  /** How many tokens a request to the model can have; absent where that is not known. */
+  window?: number;
   /** What was too large to be kept whole. */
   cut?: string[];
 };
+
+type Compaction = {
+  compaction: ModelCall;
+  times: { startTimestamp?: number; endTimestamp?: number };
+  /** The last call of the agent before it. */
+  before: ModelCall | null;
+};
+
+/** Return the last compaction of the history before a call; null while or where there is none. */
+export function useCompaction(run: string, cursor: number | null): Compaction | null {
+  const load = (signal: AbortSignal) =>
+    getJson<ModelCall[]>(`${path('api', 'runs', run)}/model-calls?cursor=${cursor}&compacted=true`, signal);
+  const { data } = useServerData(['compaction', run, cursor], load, {
+    enabled: cursor !== null && !shared(),
+    staleTime: Infinity,
+  });
+  const [compaction, before = null] = data ?? [];
+  if (!compaction) return null;
+  return { compaction, times: (compaction.response?.compaction ?? {}) as Compaction['times'], before };
+}
 
 type ModelCallState = { kind: 'loading' } | { kind: 'there'; call: ModelCall } | { kind: 'missing'; why: string };
 
@@ -79,6 +104,11 @@ export function differenceOf(before: ModelRequest, after: ModelRequest): Differe
     removed: before.contents.slice(same),
     changes: [...configChanges(before.config, after.config), ...changesOf(toolsOf(before), toolsOf(after), 'tool ')],
   };
+}
+
+/** Return the messages of a request that a later one does not have anywhere. */
+export function lostIn(before: ModelRequest, after: ModelRequest): (Content | null)[] {
+  return before.contents.filter((each) => !after.contents.some((other) => isEqual(each, other)));
 }
 
 function configChanges(before: ModelRequest['config'], after: ModelRequest['config']): Change[] {

@@ -5,7 +5,7 @@ import { once } from '../../film/film';
 import { pausesOf } from '../../film/joined';
 import { SECOND, timeAt } from '../../film/timeline';
 import { Icon } from '../../ui/Icon';
-import { costNumber, duration, number, plural, readable, tookWords } from '../../ui/format';
+import { costShort, duration, number, plural, readable, tookWords } from '../../ui/format';
 import { useSize } from '../../ui/hooks';
 import { axisOf, ticksOf, type Row, type Turn } from './rows';
 import { detailOf, receiptOf, timesOf, type Step } from './steps';
@@ -292,7 +292,7 @@ function Figures({ row, at }: { row: Row; at: number | null }) {
         <span className="tree-number tokens" title={plural(receipt.tokens, 'token')}>
           {receipt.tokens ? number(receipt.tokens) : ''}
         </span>
-        <span className="tree-number cost">{receipt.cost ? costNumber(receipt.cost) : ''}</span>
+        <span className="tree-number cost">{receipt.cost ? costShort(receipt.cost) : ''}</span>
       </>
     );
   }
@@ -313,7 +313,7 @@ function Figures({ row, at }: { row: Row; at: number | null }) {
       <span className="tree-number tokens" title={tokens ? plural(tokens, 'token') : undefined}>
         {tokens ? number(tokens) : ''}
       </span>
-      <span className="tree-number cost">{cost ? costNumber(cost) : ''}</span>
+      <span className="tree-number cost">{cost ? costShort(cost) : ''}</span>
     </>
   );
 }
