@@ -22,6 +22,7 @@ NAMES = (
     "film",
     "compare",
     "replay",
+    "progress",
     "scrubbing",
     "proof",
     "grounding",
