@@ -11,8 +11,6 @@ import ast
 import functools
 import inspect
 import sys
-from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -76,13 +74,13 @@ class _Sources:
     @functools.cached_property
     def _names(self) -> dict[int, list[tuple[str, str]]]:
         """Files and names of what modules of the app's own code hold, by object."""
-        found: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
+        found: dict[int, list[tuple[str, str]]] = {}
         for module in list(sys.modules.values()):
             file = getattr(module, "__file__", None)
             if isinstance(file, str) and is_own(file):
                 for name, value in list(vars(module).items()):
                     if isinstance(value, BaseNode | BaseTool | BaseToolset):
-                        found[id(value)].append((file, name))
+                        found.setdefault(id(value), []).append((file, name))
         return found
 
     @functools.cached_property
@@ -122,14 +120,14 @@ def _name_in(call: ast.Call) -> str:
     return next((text for text in texts if isinstance(text, str)), "")
 
 
-def _defined(statement: ast.stmt) -> Iterator[str]:
+def _defined(statement: ast.stmt) -> list[str]:
     match statement:
         case ast.Assign(targets=targets):
-            yield from (each.id for each in targets if isinstance(each, ast.Name))
+            return [each.id for each in targets if isinstance(each, ast.Name)]
         case ast.AnnAssign(target=ast.Name(id=name)) | ast.ClassDef(name=name):
-            yield name
+            return [name]
         case _:
-            pass
+            return []
 
 
 def _of_function(given: Any) -> str:
