@@ -269,7 +269,7 @@ class RunTools:
         return f"{self._evals_link(app)}\n{_marked(_json(found))}"
 
     async def run_eval_set(self, app: str, set_id: str, cases: list[str] | None = None) -> str:
-        """Evaluate a set of an app with the code of now; return the verdict of each case, and its runs.
+        """Evaluate a set of an app with the current code; return the verdict of each case, and its runs.
 
         cases: ids of the cases to run; none: all.
         """
