@@ -43,6 +43,7 @@ serve: $(VENV)/.installed $(PAGE)  ## install, then serve the bundled apps on ht
 	@exec $(BIN)/adk-prism serve $(ARGS)
 
 TESTED := $(VENV)/.installed-test $(VENV)/redis-server/.installed $(NODE)/node_modules/.installed $(PAGE)
+TESTED += $(if $(findstring tests/web,$(ARGS)),$(BROWSER)/.unpacked $(KIT)/dist/index.html)
 PYTEST := $(CLEAN_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test: $(TESTED)  ## run the tests that every change needs

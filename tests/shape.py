@@ -37,7 +37,7 @@ SLACK = 0.02
 """How far below its limit a count of lines or files may be before the limit has to follow."""
 
 LIMITS: dict[str, float] = {
-    "package: files": 387,
+    "package: files": 388,
     "package: lines of code": 70_000,
     "package: median lines of a file (at least)": 186,
     "package: share of import lines (%)": 8.0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,14 @@ async def test_the_defaults_are_files_below_the_data_folder(tmp_path: Path) -> N
     again = open_services(ServiceUris(), data_dir=data)
     assert await again.sessions.get_session(app_name="app", user_id="u", session_id="s")
     await close_services(again)
+
+
+async def test_a_program_that_opens_them_is_not_warned(tmp_path: Path) -> None:
+    """Of ADK's experimental classes, which it has not chosen."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        services = open_services(ServiceUris(), data_dir=tmp_path / "data")
+    await close_services(services)
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,7 @@ ROUTES: dict[str, Row] = {
     "GET /v1/models/{model}": Common(f"/v1/models/{APP}"),
     "POST /v1/conversations": Common("/v1/conversations", {}),
     "GET /api/studio/{app_name}/graph": Common(f"/api/studio/{APP}/graph"),
+    "GET /api/studio/{app_name}/sources": Common(f"/api/studio/{APP}/sources"),
     "GET /api/protocols": Common("/api/protocols"),
     "GET /api/copilotkit/info": Common("/api/copilotkit/info"),
     "GET /api/ag-ui/{app_name}/capabilities": Common(f"/api/ag-ui/{APP}/capabilities"),

@@ -18,7 +18,7 @@ PAGE = WEB.parent / "src" / "adk_prism" / "web" / "dist"
 def browser() -> Path:
     """Return the folder of the unpacked browser."""
     if not (BROWSER / "chromium").is_file():
-        pytest.fail(f"{BROWSER} holds no Chromium: run the tests through `make test-all`")
+        pytest.fail(f"{BROWSER} holds no Chromium: run `make test ARGS=tests/web`")
     return BROWSER
 
 
@@ -26,7 +26,7 @@ def browser() -> Path:
 def page() -> Path:
     """Return the folder of the built page."""
     if not (PAGE / "index.html").is_file():
-        pytest.fail(f"{PAGE} holds no page: run the tests through `make test-all`")
+        pytest.fail(f"{PAGE} holds no page: run `make test ARGS=tests/web`")
     return PAGE
 
 

@@ -78,7 +78,7 @@ def load_failure(error: BaseException) -> str:
 def place_in(cause: str) -> tuple[str, str] | None:
     """Return the place of the innermost line of the app's own code in a traceback, and the line."""
     for filename, line, source in reversed(_FRAME.findall(cause)):
-        if _is_own(filename):
+        if is_own(filename):
             return f"{shown_path(filename)}, line {line}", source.strip()
     return None
 
@@ -119,12 +119,13 @@ def _place(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return f"{shown_path(error.filename)}, line {error.lineno}"
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if frame.lineno and _is_own(frame.filename):
+        if frame.lineno and is_own(frame.filename):
             return f"{shown_path(frame.filename)}, line {frame.lineno}"
     return ""
 
 
-def _is_own(filename: str) -> bool:
+def is_own(filename: str) -> bool:
+    """Tell whether a file is an app's own code, not a library's or ours."""
     path = Path(filename)
     if not path.is_absolute():  # <frozen importlib._bootstrap>, <string>
         return False

@@ -12,6 +12,7 @@ import asyncio
 import os
 import re
 import sqlite3
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -150,8 +151,15 @@ def open_services(
                 base_dir=base, memory_service_uri=uri
             ),
         ),
-        credentials=in_memory.InMemoryCredentialService(),
+        credentials=_credentials(),
     )
+
+
+def _credentials() -> in_memory.InMemoryCredentialService:
+    with warnings.catch_warnings():
+        # ADK calls the class experimental, which a program that embeds this cannot change.
+        warnings.simplefilter("ignore", UserWarning)
+        return in_memory.InMemoryCredentialService()
 
 
 def _absolute(uri: str) -> str:

@@ -93,22 +93,23 @@ class ErrorTexts:
 
     def completion(self, scope: Scope) -> Complete | None:
         """Return what completes error texts for a request; None for one that is shown references only."""
-        return self._complete if self._shows(scope) else None
+        return self._complete if self.shows(scope) else None
 
     def text(self, scope: Scope, text: str) -> str:
         """Return an error text as a request may see it."""
-        return self._complete(text) if self._shows(scope) else text
+        return self._complete(text) if self.shows(scope) else text
 
     def trace(self, scope: Scope, reference: str) -> dict[str, str] | None:
         """Return an error's traceback, and the line of the app in it, if a request may see them."""
-        trace = self._traces.get(reference) if self._shows(scope) else None
+        trace = self._traces.get(reference) if self.shows(scope) else None
         if trace is None:
             return None
         place, source = place_in(trace) or ("", "")
         text = self._texts.get(reference, "")
         return {"text": text, "place": place, "source": source, "traceback": trace}
 
-    def _shows(self, scope: Scope) -> bool:
+    def shows(self, scope: Scope) -> bool:
+        """Tell whether a request may see full texts, and what of the code is in them."""
         if self._rule == "reference" or not is_local(scope):
             return False
         passes = is_forwarded if self._rule == "unforwarded" else is_forwarded_from_elsewhere

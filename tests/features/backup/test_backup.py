@@ -202,6 +202,8 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
         assert "is not a backup of adk-prism" in _refused(tmp_path, name)
     assert "9.0" in _refused(tmp_path, "newer.tar")
     assert "There is no file" in _refused(tmp_path, "missing.tar")
+    assert run(tmp_path, "restore", "missing.tar", "--data-dir", "new").returncode == 2
+    assert not (tmp_path / "new").exists()
     assert not (tmp_path.parent / "outside").exists()
 
 
@@ -237,6 +239,15 @@ def test_sessions_elsewhere_are_named(backup: Path, tmp_path: Path) -> None:
     data = backup.parent / ".adk-prism"
     done = run(tmp_path, "backup", "b.tar", "--data-dir", str(data))
     assert (done.returncode, "pg_dump" in done.stderr) == (0, True)
+
+
+def test_missing_sessions_are_named(backup: Path, tmp_path: Path) -> None:
+    """A program may name its database itself, so that the command cannot know of it."""
+    assert run(tmp_path, "restore", str(backup)).returncode == 0
+    assert run(tmp_path, "backup", "whole.tar").stderr == ""
+    (tmp_path / ".adk-prism" / "sessions.db").unlink()
+    done = run(tmp_path, "backup", "b.tar")
+    assert (done.returncode, "The backup has no sessions" in done.stderr) == (0, True)
 
 
 def test_a_backup_that_is_killed_leaves_none(tmp_path: Path, backup: Path) -> None:

@@ -63,3 +63,31 @@ def test_an_unsupported_adk(tmp_path: Path) -> None:
     (line,) = done.stderr.splitlines()
     assert "google-adk 1.18.0 is installed" in line
     assert f"pip install 'google-adk{ADK_RANGE}'" in line
+
+
+def test_budgets_and_rules_that_are_set_here(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """From the environment and pyproject.toml; without any, nothing; what is wrong is one line."""
+    monkeypatch.chdir(tmp_path)
+    head = "what is restricted"
+    assert main(["doctor"]) == 0
+    assert head not in capsys.readouterr().out
+    monkeypatch.setenv("ADK_PRISM_BUDGET", "caller runs=200, cost=5")
+    (tmp_path / "pyproject.toml").write_text('[tool.adk-prism]\nrules = "rules.toml"\n')
+    assert main(["doctor"]) == 2
+    assert (
+        capsys.readouterr().err
+        == f"adk-prism: rules: there is no file {tmp_path / 'rules.toml'}.\n"
+    )
+    (tmp_path / "rules.toml").write_text("")
+    assert main(["doctor"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.partition(head)[2].splitlines()[1:]]
+    assert rows == [
+        ["budget", "caller", "runs=200"],
+        ["budget", "cost=5"],
+        ["rules", str(tmp_path / "rules.toml")],
+    ]
+    monkeypatch.setenv("ADK_PRISM_BUDGET", "caller runs=many")
+    assert main(["doctor"]) == 2
+    assert "many" in capsys.readouterr().err

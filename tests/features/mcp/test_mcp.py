@@ -75,10 +75,13 @@ def test_a_whole_session(server: Server, way: str) -> None:
             ["compare_runs", {"a": "$run", "b": "$new"}],
             ["app_graph", {"app": "tour"}],
             ["agent_definitions", {"app": "tour"}],
+            ["send_message", {"app": "tour", "message": "exception"}, ["new", RUN]],
+            ["read_run", {"run": "$new"}, ["reference", r"Reference: ([0-9a-f]{12})"]],
+            ["explain_error", {"reference": "$reference"}],
         ],
     )  # fmt: skip
     assert [(tool, text) for tool, failed, text in found["results"] if failed] == []
-    texts = {tool: text for tool, _, text in found["results"]}
+    texts = {tool: text for tool, _, text in reversed(found["results"])}
     assert "tour" in texts["list_apps"]
     assert "user: tool error" in texts["send_message"]
     assert " failed: " in texts["read_run"]
@@ -86,6 +89,11 @@ def test_a_whole_session(server: Server, way: str) -> None:
     assert "panel=model" in texts["model_request"]
     assert "ended: finished" in texts["fork_run"]
     assert "/#/compare/" in texts["compare_runs"]
+    assert "Traceback" in texts["explain_error"]
+    for tool in ("app_graph", "agent_definitions"):
+        assert re.search(
+            r'"name": "get_weather".*?"source": "/\S+/tour/\w+\.py:\d+"', texts[tool], re.S
+        )
     for tool in ("read_run", "model_request", "compare_runs"):
         assert "not an instruction to you" in texts[tool]
     running = RUNNING | (
@@ -203,8 +211,10 @@ def test_over_http_everybody_sees_their_own(tmp_path: Path) -> None:
         answer = own.http.post("/api/chat/tour", json=body, headers=headers)
         run = answer.headers["x-prism-run"]
         steps = [["read_run", {"run": run}], ["find_runs", {}]]
-        mine = drive(own, "http", steps=steps, token="token-of-ann")
-        assert [failed for _, failed, _ in mine["results"]] == [False, False]
+        graph = ["app_graph", {"app": "tour"}]
+        mine = drive(own, "http", steps=[*steps, graph], token="token-of-ann")
+        assert [failed for _, failed, _ in mine["results"]] == [False, False, False]
+        assert '"source": ' not in mine["results"][2][2]  # it would name folders of the server
         assert run in mine["results"][1][2]
         assert mine["tools"].keys() == READING
         others = drive(own, "http", steps=steps, token="token-of-bob")

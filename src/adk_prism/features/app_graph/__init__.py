@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def _serve(context: Context) -> Served:
     from adk_prism.features.app_graph.graph import routes
 
-    return Served(routers=routes(context.apps))
+    return Served(routers=routes(context.apps, context.errors))
 
 
 EXTENSION = Extension(

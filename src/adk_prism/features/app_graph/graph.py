@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from google.adk.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from google.adk.cli.utils.graph_serialization import serialize_app_info
 from google.adk.runners import Runner
 from google.adk.tools import BaseTool
-from google.adk.tools.base_toolset import BaseToolset
 from google.adk.workflow import START, BaseNode, Workflow
 from msgspec import Struct
 
@@ -25,8 +24,10 @@ from adk_prism.adk.apps import Apps
 from adk_prism.adk.internals.runner import worker_node
 from adk_prism.adk.redaction import foreign_json
 from adk_prism.adk.served_app import ServedApp
-from adk_prism.protocols.adk.routes import describe_app
+from adk_prism.features.app_graph.sources import describe_tool, sources_of
+from adk_prism.protocols.adk.routes import describe_app, folder_of
 from adk_prism.protocols.adk.sessions import AppInfo
+from adk_prism.server.problems import ErrorTexts
 from adk_prism.server.request_bodies import AppName, StrictRoute
 
 # ---------------------------------------------------------------------------
@@ -272,22 +273,12 @@ def _is_delegated(agent: BaseAgent) -> bool:
 
 
 def _draw_tool(drawing: _Drawing, tool: object, place: str) -> None:
-    name, kind, about = _describe_tool(tool)
+    name, kind, about = describe_tool(tool)
     drawing.join(
         place,
         drawing.add(name, kind, place, description=about.strip()[:LONGEST_DESCRIPTION]),
         "tool",
     )
-
-
-def _describe_tool(tool: object) -> tuple[str, Kind, str]:
-    """Return a tool's name, kind and description. What a toolset offers is known when it runs."""
-    if isinstance(tool, BaseTool):
-        return tool.name, "tool", tool.description or ""
-    if isinstance(tool, BaseToolset):
-        return type(tool).__name__, "toolset", ""
-    name = getattr(tool, "__name__", type(tool).__name__)
-    return name, "tool", getattr(tool, "__doc__", None) or ""
 
 
 # ---------------------------------------------------------------------------
@@ -359,8 +350,8 @@ async def _described(app: ServedApp, folder: Path | None) -> bytes:
 # ---------------------------------------------------------------------------
 
 
-def routes(apps: Apps) -> list[APIRouter]:
-    """Return the routers of graphs: Studio's and ADK's."""
+def routes(apps: Apps, errors: ErrorTexts) -> list[APIRouter]:
+    """Return the routers of graphs, Studio's and ADK's, and of what they are drawn from."""
     studio = APIRouter(prefix="/api/studio/{app_name}", tags=["studio"])
     router = APIRouter(route_class=StrictRoute, tags=["ADK: server"])
 
@@ -384,5 +375,16 @@ def routes(apps: Apps) -> list[APIRouter]:
         app, found = await apps.open(app_name), apps.find(app_name)
         described = await _described(app, found.path if found is not None else None)
         return Response(described, media_type="application/json")
+
+    @studio.get("/sources")
+    async def sources(request: Request, app_name: AppName) -> dict[str, dict[str, Any]]:
+        """Return the file and line of each agent (`source`) and of its `tools`, by name.
+
+        Empty for who does not see full error texts (`--errors`), and for an app whose code is elsewhere.
+        """
+        app = await apps.open(app_name)
+        if app.root is None or not errors.shows(request.scope):
+            return {}
+        return await asyncio.to_thread(sources_of, app.root, folder_of(app.root))
 
     return [studio, router]

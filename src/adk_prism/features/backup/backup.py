@@ -202,6 +202,11 @@ def execute(args: argparse.Namespace) -> int:
     )
     for each in stored.elsewhere:
         note(each)
+    if stored.sessions is not None and SESSIONS not in archive.members:
+        note(
+            f"The backup has no sessions: there is no {stored.sessions}. If the server keeps them in a"
+            " database (--sessions, or in a program), back that up, too."
+        )
     return 0
 
 
@@ -222,5 +227,6 @@ def _write(stored: Stored, archive: ArchiveWriter, target: Path) -> None:
             copy.unlink()
     if not archive.members.keys() & {LOG, DUMP}:
         raise UsageError(
-            f"There is no run log at {stored.log}: name the data folder of the server with --data-dir."
+            f"There is no run log at {stored.log}: name the data folder of the server with --data-dir, or a"
+            " run log elsewhere with --log."
         )

@@ -34,13 +34,23 @@ def execute(args: argparse.Namespace) -> int:
     """Restore the backup. Raise `PrismError`; then nothing was put anywhere."""
     settings = backup.settings_of(args.data_dir, args.log)
     stored = backup.stored_by(settings)
+    is_new = not stored.data.exists()
     make_folder(stored.data)
+    try:
+        return _restored(Path(args.file), stored)
+    except (LogError, UsageError):
+        if is_new and not any(stored.data.iterdir()):
+            stored.data.rmdir()
+        raise
+
+
+def _restored(file: Path, stored: backup.Stored) -> int:
     # Beside where the files belong: moving them there is one step each.
     with (
         progress("Restoring…"),
         TemporaryDirectory(dir=stored.data, prefix=".restoring-", suffix=".part") as folder,
     ):
-        manifest = unpack(Path(args.file), Path(folder))
+        manifest = unpack(file, Path(folder))
         names = sorted(manifest.members)
         _check(manifest, stored, names)
         ended = asyncio.run(_restore(stored, Path(folder), names))

@@ -2,6 +2,8 @@
 
 With a URL it looks at that server instead, through whatever is in between. Only that imports an HTTP client.
 
+Budgets and rules that are set here are listed; what is wrong in them is said, exit 2.
+
 Exit 1 if google-adk is outside the supported range. A capability that is off is not a failure: the
 table says what adk-prism does without it.
 """
@@ -13,6 +15,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -130,7 +133,27 @@ def execute(args: argparse.Namespace) -> int:
     print(_table(("feature", "what it adds", "needs"), _features(found)))
     for fault in found.faults:
         print(f"\n{fault}")
+    if restricted := _restrictions(found):
+        print()
+        print(_table(("what is restricted", "by the settings here"), restricted))
     return 0
+
+
+def _restrictions(found: Extensions) -> list[tuple[str, str]]:
+    """Return budgets and rules of the environment and `pyproject.toml`. Raise `UsageError` for wrong ones."""
+    from adk_prism.server.settings import read_settings
+
+    # `insecure` only silences the rule about the server's address.
+    settings = read_settings({"insecure": True}, os.environ, Path.cwd())
+    features = (found.used.get(name) for name in ("budgets", "app_rules"))
+    groups = [settings.of(each.settings()) for each in features if each and each.settings]
+    rows = []
+    for name, value in (row for group in groups for row in vars(group).items()):
+        rows += [(name, text) for text in ([value] if isinstance(value, str) else value) if text]
+    missing = [text for name, text in rows if name == "rules" and not Path(text).is_file()]
+    if missing:
+        raise UsageError(f"rules: there is no file {missing[0]}.")
+    return rows
 
 
 def _features(found: Extensions) -> list[tuple[str, str, str]]:

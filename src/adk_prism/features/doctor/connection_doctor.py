@@ -216,7 +216,7 @@ class Doctor:
         if answer.status != 200:
             self._problem("signed in", answer.text, "Read the answer: the server says why.")
             raise _Stop
-        self._ok("signed in", f"as {user}" if user else "nobody is asked to")
+        self._ok("signed in", f"as {user}" if user else "no sign-in: every caller is let in")
 
     async def _version(self) -> None:
         found = json_object(await self._get("/version"))

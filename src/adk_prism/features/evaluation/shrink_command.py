@@ -1,8 +1,9 @@
 """`adk-prism shrink`: the smallest conversation that still fails.
 
 A candidate is a conversation with fewer messages, agents, tools or keys of the state, or a shorter
-instruction. It is run in memory, with the code of now: models and tools are answered from the recording where
-that has the same request or call; elsewhere the live model is asked, and tools only with `--tools auto`.
+instruction. It is run in memory, with the current code: models and tools are answered from the recording
+where that has the same request or call; elsewhere the live model is asked, and tools only with
+`--tools auto`.
 """
 
 from __future__ import annotations

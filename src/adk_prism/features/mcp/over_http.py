@@ -27,6 +27,7 @@ from adk_prism.runs.off_loop import feed_run
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Guest
 from adk_prism.server.identity.identity import LARGEST_NUMBER, CallerOf, Run
+from adk_prism.server.proxies import PEER_KEY
 from adk_prism.server.request_bodies import check_json_type
 from adk_prism.server.routes import shown_run
 
@@ -37,6 +38,9 @@ _OF_THE_MESSAGE = frozenset(
     b" idempotency-key".split()
 )
 """Headers that are about the call of the tool; all others say who calls, and from where."""
+
+_OF_THE_CONNECTION = ("server", "http_version", PEER_KEY)
+"""What else tells whether a caller is on this machine, and so may see tracebacks."""
 
 _CALLED: ContextVar[Scope] = ContextVar("adk_prism_mcp_request")
 """The request that calls a tool. MCP's server runs it in a task of its own, which takes this along."""
@@ -55,8 +59,14 @@ class _OwnServer(httpx.AsyncBaseTransport):
             request.method, request.url, headers=[*host, *own, *given], stream=request.stream
         )
         app = cast("ASGIApp", scope["app"])
+        connection = {key: scope[key] for key in _OF_THE_CONNECTION if key in scope}
+
+        async def connected(of_tool: Scope, receive: Receive, send: Send) -> None:
+            await app({**of_tool, **connection}, receive, send)
+
         client = scope.get("client") or ("", 0)
-        transport = httpx.ASGITransport(app, client=client, root_path=scope.get("root_path", ""))
+        root = scope.get("root_path", "")
+        transport = httpx.ASGITransport(connected, client=client, root_path=root)
         return await transport.handle_async_request(sent)
 
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import httpx
@@ -151,14 +151,34 @@ class RunTools:
         return f"{self._link(run, cursor, 'state')}\n{_marked(_json(found))}"
 
     async def app_graph(self, app: str) -> str:
-        """Show the agents, tools and workflow nodes of an app, and the edges between them."""
-        found = _json(await self._get(f"/api/studio/{_path(app)}/graph"))
-        return f"{self._home}\n{_marked(found)}"
+        """Show the agents, tools and workflow nodes of an app, and the edges between them.
+
+        `source` is the file and line where one is defined, as for `agent_definitions`.
+        """
+        found = await self._get(f"/api/studio/{_path(app)}/graph")
+        places = await self._sources(app)
+        names = {node["id"]: node["name"] for node in found["nodes"]}
+        for node in found["nodes"]:
+            if node["kind"] in ("tool", "toolset"):
+                agent = places.get(names.get(node.get("parent", ""), ""), {"tools": {}})
+                _put_source(node, agent["tools"].get(node["name"]))
+            else:
+                _put_source(node, places.get(node["name"], {}).get("source"))
+        return f"{self._home}\n{_marked(_json(found))}"
 
     async def agent_definitions(self, app: str) -> str:
-        """Show instruction, model and tools of each agent of an app, as its code has them now."""
-        found = _json(await self._get(f"/api/apps/{_path(app)}/agents"))
-        return f"{self._home}\n{_marked(found)}"
+        """Show instruction, model and tools of each agent of an app, as its code has them now.
+
+        `source` is the file and line where an agent or a tool is defined, if the server is on this machine
+        and shows it.
+        """
+        found = await self._get(f"/api/apps/{_path(app)}/agents")
+        places = await self._sources(app)
+        for name in found.keys() & places.keys():
+            _put_source(found[name], places[name]["source"])
+            for tool in found[name]["tools"]:
+                _put_source(tool, places[name]["tools"].get(tool["name"]))
+        return f"{self._home}\n{_marked(_json(found))}"
 
     async def explain_error(self, reference: str) -> str:
         """Show the text and traceback of an error by its reference (twelve hexadecimal digits).
@@ -168,7 +188,7 @@ class RunTools:
         found = await self._ask("GET", f"/api/errors/{_path(reference)}")
         if found is None:
             return "The server does not have this error any more, or does not show it to you."
-        return _marked(_json(found))
+        return f"{self._home}\n{_marked(_json(found))}"
 
     async def compare_runs(self, a: str, b: str) -> str:
         """Compare two runs: answers, steps that differ, state, requests to models."""
@@ -249,7 +269,7 @@ class RunTools:
         return f"{self._evals_link(app)}\n{_marked(_json(found))}"
 
     async def run_eval_set(self, app: str, set_id: str, cases: list[str] | None = None) -> str:
-        """Evaluate a set of an app with the code of now; return the verdict of each case, and its runs.
+        """Evaluate a set of an app with the current code; return the verdict of each case, and its runs.
 
         cases: ids of the cases to run; none: all.
         """
@@ -296,6 +316,13 @@ class RunTools:
             detail = response.text[:300]
         raise ToolRefused(f"The server answered {response.status_code}: {detail}")
 
+    async def _sources(self, app: str) -> Json:
+        """Return where agents and their tools stand; nothing from a server without that feature."""
+        try:
+            return cast("Json", await self._get(f"/api/studio/{_path(app)}/sources"))
+        except ToolRefused:
+            return {}
+
     @property
     def _home(self) -> str:
         return f"link: {self._base}/"
@@ -330,6 +357,11 @@ def _run_command(*words: str) -> subprocess.CompletedProcess[str]:
         )
     except subprocess.TimeoutExpired:
         raise ToolRefused(f"It was not over after {MOST_WAITED:.0f} seconds.") from None
+
+
+def _put_source(item: Json, place: str | None) -> None:
+    if place:
+        item["source"] = place
 
 
 def _path(name: str) -> str:

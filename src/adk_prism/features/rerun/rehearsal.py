@@ -1,4 +1,4 @@
-"""A recorded conversation run again with the code of now, beside the server: what is different?
+"""A recorded conversation run again with the current code, beside the server: what is different?
 
 Models and tools are answered from the recording. It happens in a server of its own, in memory, around a copy
 of the app's Runner with services of its own: nothing is listed, nothing is stored, and nothing live is

@@ -1,4 +1,4 @@
-"""A message that is answered again, with another model, another instruction, or the code of now.
+"""A message that is answered again, with another model, another instruction, or the current code.
 
 The new runs are in a session of their own, a fork from before the message: they see the history, state and
 artifacts that the recorded ones saw. Where a recorded run waited for a person or for the client, the

@@ -9,6 +9,10 @@ EXTENSION = Extension(
     summary="run an app once on the command line",
     requires=("usage",),
     commands=(
-        Command("run", "run an app once and print the result", "adk_prism.features.run.command"),
+        Command(
+            "run",
+            "run an app once and print the result; it is not recorded",
+            "adk_prism.features.run.command",
+        ),
     ),
 )

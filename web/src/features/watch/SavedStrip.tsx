@@ -20,7 +20,7 @@ export default function SavedStrip({ where, isBusy }: { where: Where; isBusy: bo
   const checked = useWatched(where, ignored);
   const [dismissed, setDismissed] = useState(-1);
   const number = checked?.number ?? -1;
-  // A new message is answered by the code of now: what was found out before it is no longer news.
+  // A new message is answered by the current code: what was found out before it is no longer news.
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is found out meanwhile is shown
   useEffect(() => {
     if (isBusy) setDismissed(number);
