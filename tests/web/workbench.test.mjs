@@ -30,6 +30,9 @@ test('a search that was approved with OK is not called expired', async () => {
   await log(page).getByText('Approved in chat').waitFor();
   assert.equal(await log(page).getByText('Expired').count(), 0);
   await settled(page);
+  const trace = page.getByRole('tree', { name: 'Steps' });
+  await trace.getByText('Answered in chat').first().waitFor();
+  assert.equal(await trace.getByText('Waiting', { exact: true }).count(), 0);
   await close(page);
 });
 

@@ -15,7 +15,7 @@ import { KindChip } from '../../ui/Kind';
 import { Traceback } from '../../ui/Traceback';
 import { callTokens, costWords, readable, safeLink, tookWords } from '../../ui/format';
 import type { PanelProps } from '../feature';
-import { timesOf, type Step } from '../tree/steps';
+import { statusPassed, timesOf, type Step } from '../tree/steps';
 import { hueOf, STATUS_WORDS, STEP_ICONS, STEP_WORDS } from '../tree/words';
 import { StepActions } from './StepActions';
 import { callsIn, inputOf, outputOf, sourcesIn } from './stepDetails';
@@ -111,7 +111,10 @@ export default function StepPanel(props: PanelProps) {
 }
 
 function Head(props: TabProps) {
-  const { film, step, seek } = props;
+  const { film, step, seek, turns, turn } = props;
+  const isPassed = turns.length > 0 && turns.at(-1)?.message !== turn;
+  const status = isPassed ? statusPassed(film, step) : step.status;
+  const hue = hueOf({ ...step, status });
   const { worked, waited } = timesOf(film, step);
   const facts = [
     step.end > step.start ? tookWords(worked / SECOND, waited / SECOND) : '',
@@ -119,16 +122,16 @@ function Head(props: TabProps) {
     costWords(step.cost),
   ].filter(Boolean);
   return (
-    <header className="step-head" data-kind={hueOf(step)}>
+    <header className="step-head" data-kind={hue}>
       <h2>
         <Icon name={STEP_ICONS[step.kind]} />
         <span>{step.kind === 'agent' ? readable(step.name) : step.name}</span>
         <span className="quiet">{STEP_WORDS[step.kind]}</span>
       </h2>
       <p className="step-facts">
-        {step.status !== 'finished' && (
-          <KindChip kind={hueOf(step)} icon={step.status === 'failed' ? 'error' : 'clock'}>
-            {STATUS_WORDS[step.status]}
+        {status !== 'finished' && (
+          <KindChip kind={hue} icon={status === 'failed' ? 'error' : status === 'answered' ? 'check' : 'clock'}>
+            {STATUS_WORDS[status]}
           </KindChip>
         )}
         <span>{facts.join(' · ')}</span>
