@@ -23,6 +23,18 @@ test('the numbers of sources are in the run of a briefing, too', async () => {
   await close(page);
 });
 
+test('an answer ends with one receipt, which counts as its trace does', async () => {
+  const page = await open(browser);
+  await ask(page, 'Cedar Creek recovery briefing', { app: 'recovery' });
+  const receipt = page.locator('.message-facts');
+  const words = (await receipt.innerText()).split('\n');
+  assert.match(words.join(' · '), /^[\d.]+ m?s · 18 model calls · 14 tools · 2\.[67]k tokens · 60% · Open trace$/);
+  await page.getByRole('link', { name: 'Edit and run again', exact: true }).waitFor();
+  await receipt.getByRole('link', { name: '18 model calls' }).click();
+  await page.locator('section.panel[aria-label="Model"]').waitFor();
+  await close(page);
+});
+
 test('a search that was approved with OK is not called expired', async () => {
   const page = await open(browser);
   await ask(page, 'What is known about counterfactual explanations?', { app: 'research' });
@@ -150,7 +162,7 @@ test('the palette finds a step by a few letters, and keeps the rules of access',
 /** What a chat shows of an answer, without what only its owner can do. */
 const shownOf = (page) =>
   page.locator('.message[data-role="assistant"]').evaluateAll((all) =>
-    all.flatMap((one) => one.innerText.split('\n').map((line) => line.trim())).filter((line) => line && line !== 'Model calls'),
+    all.flatMap((one) => one.innerText.split('\n').map((line) => line.trim())).filter(Boolean),
   );
 
 for (const prompt of ['sources', 'code', 'artifact', 'max tokens', 'safety', 'server side tool', 'structured output']) {
