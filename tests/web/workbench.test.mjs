@@ -145,6 +145,22 @@ test('an app that does not load says why once', async () => {
   await close(page);
 });
 
+test('the palette reaches what people look for, by their words', async () => {
+  const page = await open(browser);
+  await ask(page, 'tool');
+  const palette = page.getByRole('dialog');
+  const wanted = { settings: 'Use the dark theme', 'time travel': 'Trace', 'model request': 'Model', 'model call 2': 'Model call 2', thoughts: 'Show thinking', fork: 'Fork from here', connect: 'Home', research: 'New chat with Literature research', evaluation: 'Add to evaluation', 'run again': 'Edit and run again' };
+  await page.keyboard.press('Control+k');
+  for (const [words, title] of Object.entries(wanted)) {
+    await palette.getByRole('combobox').fill(words);
+    await palette.locator('.palette-title', { hasText: title }).first().waitFor();
+  }
+  await palette.getByRole('combobox').fill('use dark');
+  await page.keyboard.press('Enter');
+  await page.locator('html[data-theme="dark"]').waitFor();
+  await close(page);
+});
+
 test('the palette finds a step by a few letters, and keeps the rules of access', async () => {
   const page = await open(browser);
   await ask(page, 'state');

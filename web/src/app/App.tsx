@@ -37,7 +37,11 @@ function remembered(): Theme {
   }
 }
 
-function useTheme(): [Theme, () => void] {
+function themeAfter(theme: Theme): Theme {
+  return THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system';
+}
+
+function useTheme(): [Theme, (theme: Theme) => void] {
   const [theme, setTheme] = useState(remembered);
   useEffect(() => {
     if (theme === 'system') delete document.documentElement.dataset.theme;
@@ -48,8 +52,7 @@ function useTheme(): [Theme, () => void] {
       // Not remembered, then.
     }
   }, [theme]);
-  const next = () => setTheme(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system');
-  return [theme, next];
+  return [theme, setTheme];
 }
 
 /** The left rail: apps to start with, and what was active last. */
@@ -251,14 +254,30 @@ export function App() {
 function ServedApp() {
   const catalogue = useLoadedCatalogue();
   const features = useFeatures();
-  const [theme, nextTheme] = useTheme();
+  const [theme, setTheme] = useTheme();
+  const nextTheme = () => setTheme(themeAfter(theme));
   const [isHelp, setHelp] = useState(false);
   const [isRail, setRail] = useState(false);
   const [isPalette, setPalette] = useState(false);
   usePaletteKey(() => setPalette(true));
   useCommands(() => [
-    { id: 'theme', group: 'Actions', title: `Change the theme (${theme})`, icon: theme, run: nextTheme },
-    { id: 'keys', group: 'Actions', title: 'Keyboard shortcuts', hint: '?', icon: 'help', run: () => setHelp(true) },
+    ...THEMES.filter((other) => other !== theme).map((other) => ({
+      id: `theme ${other}`,
+      group: 'Actions' as const,
+      title: other === 'system' ? 'Use the theme of the system' : `Use the ${other} theme`,
+      words: 'settings colours mode',
+      icon: other,
+      run: () => setTheme(other),
+    })),
+    {
+      id: 'keys',
+      group: 'Actions',
+      title: 'Keyboard shortcuts',
+      hint: '?',
+      words: 'settings keys help',
+      icon: 'help',
+      run: () => setHelp(true),
+    },
     ...features.flatMap(({ railLink }) =>
       railLink
         ? [
@@ -356,7 +375,8 @@ function needsAccount(identity: Identity): boolean {
 
 /** A run in a file, without a server: there is nothing else to go to. */
 function SharedApp() {
-  const [theme, nextTheme] = useTheme();
+  const [theme, setTheme] = useTheme();
+  const nextTheme = () => setTheme(themeAfter(theme));
   const [isHelp, setHelp] = useState(false);
   useKeys({ help: () => setHelp(true) });
   const [place, setPlace] = useState<HTMLElement | null>(null);
