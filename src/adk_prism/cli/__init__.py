@@ -60,7 +60,7 @@ _GROUPS = {
     "Look at runs": ("runs", "view", "replay", "share", "export"),
     "Test and compare": ("watch", "rerun", "compare", "eval-set", "eval", "shrink"),
     "Build with": ("mcp", "setup", "types"),
-    "Operate": ("backup", "restore", "migrate"),
+    "Operate": ("prices", "backup", "restore", "migrate"),
     "Check": ("doctor", "conform", "laws", "fields"),
 }
 """Commands as `adk-prism --help` lists them; those of features that are not installed are left out."""
