@@ -9,15 +9,7 @@ import { compact, plural, share, tookWords, number } from '../ui/format';
 import { useActions, useRun } from './ChatContext';
 import { markdownOf } from './export';
 import { countTools } from './groups';
-import {
-  isAsking,
-  isEmptyAnswer,
-  standing,
-  textOf,
-  type Message,
-  sourcesOf,
-  type NumberedSource,
-} from './message';
+import { isAsking, isEmptyAnswer, standing, textOf, type Message, sourcesOf, type NumberedSource } from './message';
 import { useFeatures } from '../features/registry';
 import { receiptOf } from '../features/tree/steps';
 import type { Film } from '../film/film';
