@@ -9,7 +9,7 @@ import { difference, type KeyChange } from '../../film/state';
 import { SECOND } from '../../film/timeline';
 import { Copy } from '../../ui/Copy';
 import { Breakable, Empty, EventLink } from '../../ui/elements';
-import { Icon } from '../../ui/Icon';
+import { Icon, type IconName } from '../../ui/Icon';
 import { JsonView } from '../../ui/Json';
 import { KindChip } from '../../ui/Kind';
 import { Traceback } from '../../ui/Traceback';
@@ -41,7 +41,9 @@ const TABS: readonly Tab[] = [
 const FIRST: Partial<Record<Step['kind'], string>> = { model: 'model', state: 'changes' };
 
 export default function StepPanel(props: PanelProps) {
-  const { film, step } = props;
+  const { film, step: picked, turns, turn } = props;
+  const isPassed = turns.length > 0 && turns.at(-1)?.message !== turn;
+  const step = picked && isPassed ? { ...picked, status: statusPassed(film, picked) } : picked;
   const [{ options }, move] = useRoute();
   const id = useId();
   if (!step) {
@@ -110,11 +112,10 @@ export default function StepPanel(props: PanelProps) {
   );
 }
 
+const ICONS_OF_STATUS: Partial<Record<Step['status'], IconName>> = { failed: 'error', answered: 'check' };
+
 function Head(props: TabProps) {
-  const { film, step, seek, turns, turn } = props;
-  const isPassed = turns.length > 0 && turns.at(-1)?.message !== turn;
-  const status = isPassed ? statusPassed(film, step) : step.status;
-  const hue = hueOf({ ...step, status });
+  const { film, step, seek } = props;
   const { worked, waited } = timesOf(film, step);
   const facts = [
     step.end > step.start ? tookWords(worked / SECOND, waited / SECOND) : '',
@@ -122,16 +123,16 @@ function Head(props: TabProps) {
     costWords(step.cost),
   ].filter(Boolean);
   return (
-    <header className="step-head" data-kind={hue}>
+    <header className="step-head" data-kind={hueOf(step)}>
       <h2>
         <Icon name={STEP_ICONS[step.kind]} />
         <span>{step.kind === 'agent' ? readable(step.name) : step.name}</span>
         <span className="quiet">{STEP_WORDS[step.kind]}</span>
       </h2>
       <p className="step-facts">
-        {status !== 'finished' && (
-          <KindChip kind={hue} icon={status === 'failed' ? 'error' : status === 'answered' ? 'check' : 'clock'}>
-            {STATUS_WORDS[status]}
+        {step.status !== 'finished' && (
+          <KindChip kind={hueOf(step)} icon={ICONS_OF_STATUS[step.status] ?? 'clock'}>
+            {STATUS_WORDS[step.status]}
           </KindChip>
         )}
         <span>{facts.join(' · ')}</span>
