@@ -25,7 +25,7 @@ ALL = 1_500_000
 SHARED = 420_000
 """Bytes, compressed, of the page in a shared file: people send it by mail."""
 
-SHARED_PLAIN = 1_305_000
+SHARED_PLAIN = 1_306_500
 """The same as it lies in the file."""
 
 _STATIC = re.compile(r'(?:from|import)\s*"(\./[^"]+\.js)"|(?:src|href)="\./(assets/[^"]+)"')

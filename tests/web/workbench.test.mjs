@@ -23,6 +23,19 @@ test('the numbers of sources are in the run of a briefing, too', async () => {
   await close(page);
 });
 
+test('an answer ends with one receipt, which counts as its trace does', async () => {
+  const page = await open(browser);
+  await ask(page, 'Cedar Creek recovery briefing', { app: 'recovery' });
+  const receipt = page.locator('.message-facts');
+  const seen = /^[\d.]+ m?s · 18 model calls · 14 tools · 2\.[67]k tokens · 60% · Open trace$/;
+  let words = '';
+  await until(async () => seen.test((words = (await receipt.innerText()).split('\n').join(' · '))), 'another receipt').catch(() => assert.match(words, seen));
+  await page.getByRole('link', { name: 'Edit and run again', exact: true }).waitFor();
+  await receipt.getByRole('link', { name: '18 model calls' }).click();
+  await page.locator('section.panel[aria-label="Model"]').waitFor();
+  await close(page);
+});
+
 test('a search that was approved with OK is not called expired', async () => {
   const page = await open(browser);
   await ask(page, 'What is known about counterfactual explanations?', { app: 'research' });
@@ -30,6 +43,11 @@ test('a search that was approved with OK is not called expired', async () => {
   await log(page).getByText('Approved in chat').waitFor();
   assert.equal(await log(page).getByText('Expired').count(), 0);
   await settled(page);
+  const trace = page.getByRole('tree', { name: 'Steps' });
+  await trace.getByText('Answered', { exact: true }).first().waitFor();
+  assert.equal(await trace.getByText('Waiting', { exact: true }).count(), 0);
+  await trace.locator('.tree-row', { hasText: 'Approval of search_sample_library' }).click();
+  await page.locator('section.panel[aria-label="Step"]').getByText('Answered with the next message').waitFor();
   await close(page);
 });
 
@@ -130,6 +148,25 @@ test('an app that does not load says why once', async () => {
   await close(page);
 });
 
+test('the palette reaches what people look for, by their words', async () => {
+  const page = await open(browser);
+  await ask(page, 'tool');
+  const palette = page.getByRole('dialog');
+  await page.waitForFunction(() => performance.getEntriesByType('resource').some(({ name }) => name.includes('/Palette-')));
+  const wanted = { settings: 'Use the dark theme', 'time travel': 'Trace', 'model request': 'Model', 'model call 2': 'Model call 2', thoughts: 'Show thinking', fork: 'Fork from here', connect: 'Home', research: 'New chat with Literature research', evaluation: 'Add to evaluation', 'run again': 'Edit and run again' };
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('settings'); // at once: not a letter is lost, or taken for a key of the page
+  assert.equal(await palette.getByRole('combobox').inputValue(), 'settings');
+  for (const [words, title] of Object.entries(wanted)) {
+    await palette.getByRole('combobox').fill(words);
+    await palette.locator('.palette-title', { hasText: title }).first().waitFor();
+  }
+  await palette.getByRole('combobox').fill('use dark');
+  await page.keyboard.press('Enter');
+  await page.locator('html[data-theme="dark"]').waitFor();
+  await close(page);
+});
+
 test('the palette finds a step by a few letters, and keeps the rules of access', async () => {
   const page = await open(browser);
   await ask(page, 'state');
@@ -147,7 +184,7 @@ test('the palette finds a step by a few letters, and keeps the rules of access',
 /** What a chat shows of an answer, without what only its owner can do. */
 const shownOf = (page) =>
   page.locator('.message[data-role="assistant"]').evaluateAll((all) =>
-    all.flatMap((one) => one.innerText.split('\n').map((line) => line.trim())).filter((line) => line && line !== 'Model calls'),
+    all.flatMap((one) => one.innerText.split('\n').map((line) => line.trim())).filter(Boolean),
   );
 
 for (const prompt of ['sources', 'code', 'artifact', 'max tokens', 'safety', 'server side tool', 'structured output']) {

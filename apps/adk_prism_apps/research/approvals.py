@@ -71,7 +71,7 @@ def check_approval(
     short = "short_run" in (approval, said) or (
         session.answers.preview_mode is True and not was_previewed(session, query)
     )
-    by = "confirmation" if confirmation is not None else "words or panel"
+    by = "approved by confirmation" if confirmation is not None else "approved in chat"
     limit = min(query.limit, MOST_RESULTS)
     return ApprovedSearch(
         "short_run" if short else "ok", by, min(limit, SHORT_RUN) if short else limit

@@ -213,7 +213,7 @@ class _FinishedSearch:
             by_kind=kinds,
             by_year=years,
             expected=self.expected,
-            approval=f"{self.given.approval} by {self.given.by}",
+            approval=self.given.by,
             requests=outcome.requests,
             request=outcome.curl,
         )

@@ -28,6 +28,7 @@ async def test_words_that_approve(talk: Talk, words: str) -> None:
     turn = await talk.say(words)
     assert searched(turn)
     assert CONFIRMATION not in turn.calls
+    assert turn.written["search_history"][0]["approval"] == "approved in chat"
 
 
 @pytest.mark.parametrize(
@@ -196,7 +197,7 @@ async def test_adk_s_confirmation(talk: Talk) -> None:
     await talk.say(QUESTION)
     turn = await talk.confirm(True)
     assert searched(turn)
-    assert turn.written["search_history"][0]["approval"] == "ok by confirmation"
+    assert turn.written["search_history"][0]["approval"] == "approved by confirmation"
     await talk.counts_add_up()
     again = {"id": talk.pending(), "name": CONFIRMATION, "response": {"confirmed": True}}
     late = await talk.adk.post("/run_sse", answers(again))

@@ -37,7 +37,11 @@ function remembered(): Theme {
   }
 }
 
-function useTheme(): [Theme, () => void] {
+function themeAfter(theme: Theme): Theme {
+  return THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system';
+}
+
+function useTheme(): [Theme, (theme: Theme) => void] {
   const [theme, setTheme] = useState(remembered);
   useEffect(() => {
     if (theme === 'system') delete document.documentElement.dataset.theme;
@@ -48,8 +52,7 @@ function useTheme(): [Theme, () => void] {
       // Not remembered, then.
     }
   }, [theme]);
-  const next = () => setTheme(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system');
-  return [theme, next];
+  return [theme, setTheme];
 }
 
 /** The left rail: apps to start with, and what was active last. */
@@ -233,7 +236,16 @@ function MoreButtons({ theme, onTheme, onHelp }: { theme: Theme; onTheme: () => 
 }
 
 const KeysDialog = lazyWithRetry(() => import('./KeysDialog'));
-const Palette = lazyWithRetry(() => import('./Palette'));
+/** Behind the first load, which it would make slower. */
+const SOON_MS = 1500;
+
+const LazyPalette = lazyWithRetry(() => import('./Palette'));
+/** What was loaded ahead is drawn at once, with the key that asks for it; what is lazy, some moments later. */
+let palette: typeof LazyPalette | typeof import('./Palette').default = LazyPalette;
+
+async function loadPalette(): Promise<void> {
+  palette = (await import('./Palette').catch(() => null))?.default ?? palette;
+}
 const Account = lazyWithRetry(() => import('./Account'));
 const SignIn = lazyWithRetry(() => import('./SignIn'));
 // A page that cannot be loaded says so at once: there is nothing to show in its place.
@@ -251,14 +263,31 @@ export function App() {
 function ServedApp() {
   const catalogue = useLoadedCatalogue();
   const features = useFeatures();
-  const [theme, nextTheme] = useTheme();
+  const [theme, setTheme] = useTheme();
+  const nextTheme = () => setTheme(themeAfter(theme));
   const [isHelp, setHelp] = useState(false);
   const [isRail, setRail] = useState(false);
-  const [isPalette, setPalette] = useState(false);
-  usePaletteKey(() => setPalette(true));
+  const [Palette, setPalette] = useState<typeof palette | null>(null);
+  const openPalette = () => setPalette(() => palette);
+  usePaletteKey(openPalette);
   useCommands(() => [
-    { id: 'theme', group: 'Actions', title: `Change the theme (${theme})`, icon: theme, run: nextTheme },
-    { id: 'keys', group: 'Actions', title: 'Keyboard shortcuts', hint: '?', icon: 'help', run: () => setHelp(true) },
+    ...THEMES.filter((other) => other !== theme).map((other) => ({
+      id: `theme ${other}`,
+      group: 'Actions' as const,
+      title: other === 'system' ? 'Use the theme of the system' : `Use the ${other} theme`,
+      words: 'settings colours mode',
+      icon: other,
+      run: () => setTheme(other),
+    })),
+    {
+      id: 'keys',
+      group: 'Actions',
+      title: 'Keyboard shortcuts',
+      hint: '?',
+      words: 'settings keys help',
+      icon: 'help',
+      run: () => setHelp(true),
+    },
     ...features.flatMap(({ railLink }) =>
       railLink
         ? [
@@ -293,6 +322,11 @@ function ServedApp() {
   const [header, setHeader] = useState<HTMLElement | null>(null);
   const more = <MoreButtons theme={theme} onTheme={nextTheme} onHelp={() => setHelp(true)} />;
   useEffect(() => void introduce(), []);
+  // Whoever opens the palette types on at once: it is there before it is asked for.
+  useEffect(() => {
+    const timer = setTimeout(() => void loadPalette(), SOON_MS);
+    return () => clearTimeout(timer);
+  }, []);
   useKeys({ help: () => setHelp(true), home: () => go(HOME) });
   return (
     <CatalogueContext value={catalogue}>
@@ -300,7 +334,7 @@ function ServedApp() {
         <a className="skip" href="#main" onClick={skip}>
           Skip to content
         </a>
-        <TopBar setPlace={setHeader} onRail={() => setRail(!isRail)} onPalette={() => setPalette(true)} more={more}>
+        <TopBar setPlace={setHeader} onRail={() => setRail(!isRail)} onPalette={openPalette} more={more}>
           <Suspense>{needsAccount(identity) && <Account identity={identity} />}</Suspense>
         </TopBar>
         {isRail && <div className="scrim" aria-hidden="true" onClick={() => setRail(false)} />}
@@ -315,7 +349,7 @@ function ServedApp() {
           </Failure>
         </main>
         <Suspense>{isHelp && <KeysDialog onClose={() => setHelp(false)} />}</Suspense>
-        <Suspense>{isPalette && <Palette onClose={() => setPalette(false)} />}</Suspense>
+        <Suspense>{Palette && <Palette onClose={() => setPalette(null)} />}</Suspense>
         <Suspense>{identity.kind === 'asking' && <SignIn before={identity.before} />}</Suspense>
       </div>
     </CatalogueContext>
@@ -356,7 +390,8 @@ function needsAccount(identity: Identity): boolean {
 
 /** A run in a file, without a server: there is nothing else to go to. */
 function SharedApp() {
-  const [theme, nextTheme] = useTheme();
+  const [theme, setTheme] = useTheme();
+  const nextTheme = () => setTheme(themeAfter(theme));
   const [isHelp, setHelp] = useState(false);
   useKeys({ help: () => setHelp(true) });
   const [place, setPlace] = useState<HTMLElement | null>(null);

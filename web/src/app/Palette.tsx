@@ -51,6 +51,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
       group: 'Actions',
       title: 'Home',
       hint: 'h',
+      words: 'connect your agent, server settings, recordings, open a file',
       icon: 'home',
       run: () => go(HOME),
     },

@@ -34,4 +34,6 @@ test('all words have to be there, in the title or beside it, in any order', () =
   expect(matching(ALL, 'tool sever').map(({ title }) => title)).toEqual(['assess_severity']);
   expect(matching(ALL, 'conversation 19').map(({ title }) => title)).toEqual(['Conversation 19']);
   expect(matching(ALL, 'nothing of this')).toEqual([]);
+  const dark = { ...command('Use the dark theme'), words: 'settings colours' };
+  expect(matching([...ALL, dark], 'settings')).toEqual([dark]);
 });

@@ -6,8 +6,10 @@ export type Command = {
   id: string;
   group: 'Actions' | 'Panels' | 'Steps' | 'Apps' | 'Conversations' | 'Runs';
   title: string;
-  /** A key that does the same, or more words to find it by. */
+  /** What stands beside the title: a key that does the same, or what it is. */
   hint?: string;
+  /** More words to find it by. */
+  words?: string;
   icon: IconName;
   run(): void;
 };
@@ -55,9 +57,9 @@ export function matching(commands: readonly Command[], text: string): Command[] 
 const GROUPS: readonly Command['group'][] = ['Actions', 'Panels', 'Steps', 'Apps', 'Conversations', 'Runs'];
 
 /** The earlier the words stand in the title, the better; -1: they are not there. */
-function rankOf({ title, hint = '', group }: Command, words: readonly string[]): number {
+function rankOf({ title, hint = '', words: more = '', group }: Command, words: readonly string[]): number {
   const name = title.toLowerCase();
-  const all = `${name} ${hint} ${group}`.toLowerCase();
+  const all = `${name} ${hint} ${more} ${group}`.toLowerCase();
   if (!words.every((word) => all.includes(word))) return -1;
   return words.reduce((sum, word) => sum + (name.includes(word) ? name.indexOf(word) : 100), 0);
 }

@@ -1,5 +1,5 @@
 /** One message: who speaks, its parts in order, its sources, and below it what it cost and what can be done with it. */
-import { memo, Suspense, useMemo, useState } from 'react';
+import { memo, Suspense, useMemo, useState, type ReactNode } from 'react';
 import { lazyWithRetry } from '../app/Failure';
 import { linkTo } from '../app/route';
 import { Copy } from '../ui/Copy';
@@ -8,16 +8,8 @@ import { KindChip, type Kind } from '../ui/Kind';
 import { compact, plural, share, tookWords, number } from '../ui/format';
 import { useActions, useRun } from './ChatContext';
 import { markdownOf } from './export';
-import {
-  isAsking,
-  isEmptyAnswer,
-  isTool,
-  standing,
-  textOf,
-  type Message,
-  sourcesOf,
-  type NumberedSource,
-} from './message';
+import { countTools } from './groups';
+import { isAsking, isEmptyAnswer, standing, textOf, type Message, sourcesOf, type NumberedSource } from './message';
 import { useFeatures } from '../features/registry';
 import { receiptOf } from '../features/tree/steps';
 import type { Film } from '../film/film';
@@ -172,6 +164,9 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
   const original = originals?.get(message.id);
   const finish = finishWords(adkFinishReason);
   const asks = useMemo(() => isAsking(message), [message]);
+  const tools = useMemo(() => countTools(standing(message)), [message]);
+  const proof = message.parts.findLast((part) => part.type === 'data-proof' && part.data.subject.kind === 'answer');
+  const confidence = proof?.type === 'data-proof' ? proof.data.confidence : null;
   return (
     <footer className="message-foot">
       <div className="message-actions">
@@ -199,11 +194,23 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
       </div>
       <span className="message-facts">
         <Icon name={failure ? 'error' : asks ? 'clock' : 'check'} />
-        {receiptFacts(message, seconds, film, isOnly).map((fact) => (
-          <span key={fact} title={fact.endsWith('tokens') ? usageTitle(usage, modelVersion) : undefined}>
-            {fact}
-          </span>
-        ))}
+        {receiptFacts(message, tools, seconds, film, isOnly).map((fact) =>
+          runId && /model calls?$/.test(fact) ? (
+            <ModelCalls key={fact} run={original ?? runId}>
+              {fact}
+            </ModelCalls>
+          ) : (
+            <span key={fact} title={fact.endsWith('tokens') ? usageTitle(usage, modelVersion) : undefined}>
+              {fact}
+            </span>
+          ),
+        )}
+        <Suspense>
+          {features.map(
+            ({ name, AnswerFacts }) => AnswerFacts && <AnswerFacts key={name} message={message} last={last} />,
+          )}
+        </Suspense>
+        {confidence !== null && <span>{share(confidence)}</span>}
         {finish && (
           <KindChip kind={finish.kind} title={finishMessage}>
             {finish.word}
@@ -211,11 +218,6 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
         )}
         {finishMessage && <span>{finishMessage}</span>}
         {cache && <span title="Model calls that found their beginning in the context cache">{cacheWords(cache)}</span>}
-        <Suspense>
-          {features.map(
-            ({ name, AnswerFacts }) => AnswerFacts && <AnswerFacts key={name} message={message} last={last} />,
-          )}
-        </Suspense>
         {runId && (
           <a
             href={linkTo({ kind: 'run', run: runId })}
@@ -242,12 +244,30 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
   );
 }
 
+/** How many calls of models there were leads to them: beside the chat, or where the panels show another run, with that run. */
+function ModelCalls({ run, children }: { run: string; children: ReactNode }) {
+  const { openPanel } = useActions();
+  const isShown = useRun()?.run === run;
+  if (!useFeatures().some(({ panel }) => panel?.name === 'model')) return <span>{children}</span>;
+  const show = (event: { preventDefault(): void }) => {
+    if (!isShown) return;
+    event.preventDefault();
+    openPanel('model');
+  };
+  return (
+    <a href={linkTo({ kind: 'run', run }, 'model')} title="See what was sent to the model" onClick={show}>
+      {children}
+    </a>
+  );
+}
+
 /** Messages are named after their first run. */
 const RUN = /^run-[0-9a-f]{24}/;
 
-/** Say what an answer took: how long, model calls, tools, tokens, and how sure it is. */
+/** Say what an answer took: how long, model calls, tools and tokens. */
 export function receiptFacts(
   message: Message,
+  tools: number,
   seconds: ReadonlyMap<string, number> | undefined,
   film: Film | null = null,
   isOnly = false,
@@ -259,14 +279,11 @@ export function receiptFacts(
   const took = seconds?.get(message.id) ?? (isOnly ? whole?.seconds : undefined);
   const calls = whole?.modelCalls ?? (isContinued ? 0 : (usage?.modelCalls?.length ?? 0));
   const tokens = whole ? whole.tokens || undefined : isContinued ? undefined : usage?.totalTokens;
-  const tools = standing(message).filter(isTool).length;
-  const proof = message.parts.findLast((part) => part.type === 'data-proof' && part.data.subject.kind === 'answer');
   return [
     took === undefined ? '' : tookWords(took, whole?.waited ?? 0),
     calls ? plural(calls, 'model call') : '',
     tools ? plural(tools, 'tool') : '',
     tokens === undefined ? '' : `${compact(tokens)} tokens`,
-    proof?.type === 'data-proof' && proof.data.confidence !== null ? share(proof.data.confidence) : '',
   ].filter(Boolean);
 }
 

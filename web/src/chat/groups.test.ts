@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Calls, folded, grouped, type Placed } from './groups';
+import { Calls, countTools, folded, grouped, type Placed } from './groups';
 import { failingTool } from './blame';
 import type { Part } from './message';
 
@@ -53,4 +53,9 @@ test('an exception is told by the tool that raised it', () => {
   const failed = { ...call('c', 'find', 'output-error'), errorText: 'Boom. Reference: 0123456789ab.' } as Part;
   expect(failingTool([failed], 'The run failed. Reference: 0123456789ab.')).toBe('find');
   expect(failingTool([failed], 'Something else.')).toBeNull();
+});
+
+test('a call that an agent answers is no tool of the receipt', () => {
+  const inside = { ...call('2'), callProviderMetadata: { adk: { within: '1' } } } as Part;
+  expect(countTools([call('1', 'clerk'), inside, call('3')])).toBe(2);
 });

@@ -80,6 +80,13 @@ export function grouped(placed: readonly Placed[], calls: Calls, level = 0): Ite
   return items;
 }
 
+/** Return how many tools were called; a call that an agent answers is that agent, as in the trace. */
+export function countTools(parts: readonly Part[]): number {
+  const calls = new Calls(parts);
+  const agents = new Set(parts.flatMap((part) => calls.around(part)));
+  return parts.filter((part) => isTool(part) && !agents.has(part.toolCallId)).length;
+}
+
 /** Groups in groups; what is still deeper stands in the last one. */
 const DEEPEST = 5;
 

@@ -187,7 +187,7 @@ const FEATURES: readonly Feature[] = [
       count: () => 0,
       Panel: lazyWithRetry(() => import('./rerun/RerunPanel')),
     },
-    AnswerFacts: lazyWithRetry(() => import('./rerun/EditAnswer')),
+    UnderAnswer: lazyWithRetry(() => import('./rerun/EditAnswer')),
     // Beside the run that is looked at; the address says which one that is.
     runActions: () => [
       {

@@ -23,7 +23,7 @@ import type { PanelProps, PanelSpec } from '../features/feature';
 import { usePanels } from '../features/registry';
 import type { Turn } from '../features/tree/rows';
 import { allSteps, stepNamed, stepNumber } from '../features/tree/steps';
-import { STEP_ICONS, STEP_WORDS } from '../features/tree/words';
+import { callNumber, STEP_ICONS, STEP_WORDS } from '../features/tree/words';
 import type { Film } from '../film/film';
 import { whyNoFork } from '../film/fork';
 import { shared } from '../film/sharedFile';
@@ -86,6 +86,7 @@ export function Workspace(given: Props) {
       group: 'Panels' as const,
       title: panel.title,
       hint: panel.key,
+      words: WORDS_OF_PANELS[panel.name],
       icon: 'chevron' as const,
       run: () => move({ panel: panel.name }, 'replace'),
     })),
@@ -212,14 +213,22 @@ export function Workspace(given: Props) {
   );
 }
 
-/** The steps of the shown answer, and what can be done with its run. */
+/** What people look for, by what it is called here. */
+const WORDS_OF_PANELS: Readonly<Record<string, string>> = {
+  timeline: 'time travel, playhead, waterfall, steps',
+  model: 'request, prompt, instruction, context',
+  proof: 'confidence, sources, citations',
+  event: 'raw, wire output, protocols',
+};
+
+/** The steps of the shown answer. */
 function stepCommands(film: Film, turn: Turn | undefined, selectStep: PanelProps['selectStep']): Command[] {
   if (!turn) return [];
   return allSteps(film).map((step) => ({
     id: `step ${step.id}`,
     group: 'Steps',
-    title: step.name,
-    hint: STEP_WORDS[step.kind],
+    title: step.kind === 'model' ? `Model call ${callNumber(step)}` : step.name,
+    hint: step.kind === 'model' ? step.name : STEP_WORDS[step.kind],
     icon: STEP_ICONS[step.kind],
     run: () => selectStep(turn, step),
   }));
@@ -254,6 +263,20 @@ type NoticesProps = { playhead: Playhead; film: Film | null; live: boolean; erro
 function Notices({ playhead, film, live, error }: NoticesProps) {
   const [isForking, setForking] = useState(false);
   const noFork = film && whyNoFork(film, live);
+  useCommands(() =>
+    film && noFork === null && !shared()
+      ? [
+          {
+            id: 'fork',
+            group: 'Actions',
+            title: 'Fork from here',
+            hint: whereWords(film, playhead.at),
+            icon: 'branch',
+            run: () => setForking(true),
+          },
+        ]
+      : [],
+  );
   return (
     <>
       {playhead.isPast && film && (
@@ -316,6 +339,17 @@ function ThinkingSwitch() {
   const isShown = useDetails();
   const turn = () => showDetails(!isShown);
   useKeys({ details: turn });
+  useCommands(() => [
+    {
+      id: 'thinking',
+      group: 'Actions',
+      title: `${isShown ? 'Hide' : 'Show'} thinking`,
+      hint: 'd',
+      words: 'settings thoughts state changes details',
+      icon: 'reasoning',
+      run: turn,
+    },
+  ]);
   return (
     <button
       type="button"

@@ -136,7 +136,7 @@ function Entry({ closeup }: { closeup: EntryDetail }) {
             ))}
           </ol>
         ) : (
-          <p className="muted">No facts for this event.</p>
+          <p className="muted">Nothing is parsed from this event.</p>
         )}
       </section>
       <Frames frames={closeup.frames} />

@@ -9,13 +9,13 @@ import { difference, type KeyChange } from '../../film/state';
 import { SECOND } from '../../film/timeline';
 import { Copy } from '../../ui/Copy';
 import { Breakable, Empty, EventLink } from '../../ui/elements';
-import { Icon } from '../../ui/Icon';
+import { Icon, type IconName } from '../../ui/Icon';
 import { JsonView } from '../../ui/Json';
 import { KindChip } from '../../ui/Kind';
 import { Traceback } from '../../ui/Traceback';
 import { callTokens, costWords, readable, safeLink, tookWords } from '../../ui/format';
 import type { PanelProps } from '../feature';
-import { timesOf, type Step } from '../tree/steps';
+import { statusPassed, timesOf, type Step } from '../tree/steps';
 import { hueOf, STATUS_WORDS, STEP_ICONS, STEP_WORDS } from '../tree/words';
 import { StepActions } from './StepActions';
 import { callsIn, inputOf, outputOf, sourcesIn } from './stepDetails';
@@ -41,7 +41,9 @@ const TABS: readonly Tab[] = [
 const FIRST: Partial<Record<Step['kind'], string>> = { model: 'model', state: 'changes' };
 
 export default function StepPanel(props: PanelProps) {
-  const { film, step } = props;
+  const { film, step: picked, turns, turn } = props;
+  const isPassed = turns.length > 0 && turns.at(-1)?.message !== turn;
+  const step = picked && isPassed ? { ...picked, status: statusPassed(film, picked) } : picked;
   const [{ options }, move] = useRoute();
   const id = useId();
   if (!step) {
@@ -110,6 +112,8 @@ export default function StepPanel(props: PanelProps) {
   );
 }
 
+const ICONS_OF_STATUS: Partial<Record<Step['status'], IconName>> = { failed: 'error', answered: 'check' };
+
 function Head(props: TabProps) {
   const { film, step, seek } = props;
   const { worked, waited } = timesOf(film, step);
@@ -127,7 +131,7 @@ function Head(props: TabProps) {
       </h2>
       <p className="step-facts">
         {step.status !== 'finished' && (
-          <KindChip kind={hueOf(step)} icon={step.status === 'failed' ? 'error' : 'clock'}>
+          <KindChip kind={hueOf(step)} icon={ICONS_OF_STATUS[step.status] ?? 'clock'}>
             {STATUS_WORDS[step.status]}
           </KindChip>
         )}

@@ -29,14 +29,15 @@ export function inputOf(film: Film, step: Step): Named[] {
 export function outputOf(film: Film, step: Step): Named[] {
   const call = callOf(film, step);
   const said = call && saidAt(call, Infinity);
-  if (step.kind === 'approval') return said ? named('Decision', decision(said.status)) : [];
+  if (step.kind === 'approval') return said ? named('Decision', decision(said.status, step)) : [];
   if (said?.output !== undefined && step.kind !== 'model') return named('Result', said.output as Json);
   if (step.kind === 'text') return textsOf(film, step).slice(0, 1);
   const passed = nodeOutput(film, step);
   return passed.length ? passed : textsOf(film, step);
 }
 
-function decision(status: Json | undefined): string {
+function decision(status: Json | undefined, step: Step): string {
+  if (step.status === 'answered') return 'Answered with the next message';
   if (status === 'denied') return 'Denied';
   return status === 'awaiting approval' || status === 'requested' ? 'Not answered yet' : 'Approved';
 }

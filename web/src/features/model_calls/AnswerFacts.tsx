@@ -1,7 +1,6 @@
 /** What a message cost, where the server knows prices of its models; of the last one also what the conversation cost. */
 import { costNumber, costWords } from '../../ui/format';
-import { linkTo } from '../../app/route';
-import { useActions, useRun } from '../../chat/ChatContext';
+import { useActions } from '../../chat/ChatContext';
 import type { Message } from '../../chat/message';
 import { useEffect } from 'react';
 import { useServerData } from '../../app/query';
@@ -43,21 +42,9 @@ async function loadCosts(where: Where, signal: AbortSignal): Promise<Costs> {
   return { messages, all: totalCost(runs.map(({ cost }) => cost)) };
 }
 
-/** Below an answer: what it cost, and a link to what was sent to the model. */
+/** Below an answer: what it cost. */
 export function AnswerFacts({ message, last }: { message: Message; last: boolean }) {
-  const { originals } = useActions();
-  // What was sent to models stays with the run that sent it.
-  const run = originals?.get(message.id) ?? message.metadata?.runId;
-  return (
-    <>
-      <MessageCost message={message.id} last={last} />
-      {run && <ModelCalls run={run} />}
-    </>
-  );
-}
-
-function MessageCost({ message, last }: { message: string; last: boolean }) {
-  const cost = useMessageCost(useActions(), message);
+  const cost = useMessageCost(useActions(), message.id);
   if (!cost || cost.own === undefined) return null;
   const all =
     last && typeof cost.all === 'number' && cost.all !== cost.own
@@ -68,21 +55,5 @@ function MessageCost({ message, last }: { message: string; last: boolean }) {
       {costWords(cost.own)}
       {all}
     </span>
-  );
-}
-
-/** What was sent to the model: beside the chat, or where the panels show another run, with that run. */
-function ModelCalls({ run }: { run: string }) {
-  const { openPanel } = useActions();
-  const isShown = useRun()?.run === run;
-  const show = (event: { preventDefault(): void }) => {
-    if (!isShown) return;
-    event.preventDefault();
-    openPanel('model');
-  };
-  return (
-    <a href={linkTo({ kind: 'run', run }, 'model')} title="See what was sent to the model" onClick={show}>
-      Model calls
-    </a>
   );
 }

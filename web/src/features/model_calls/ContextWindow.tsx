@@ -122,7 +122,7 @@ export function ContextWindow({ request, before, tokens, size, calls }: Props) {
               <li key={each.kind} data-context={each.kind}>
                 {each.kind} <strong>{share(each.characters / characters)}</strong>{' '}
                 {about(each.characters) > 0 && (
-                  <span className="quiet">{`about ${compact(about(each.characters))} tokens`}</span>
+                  <span className="quiet">{`about ${compact(about(each.characters))} ${about(each.characters) === 1 ? 'token' : 'tokens'}`}</span>
                 )}
                 {each.added > 0 && (
                   <b className="new">

@@ -14,6 +14,8 @@ export default function EditAnswer({ message }: { message: Message }) {
   const original = originals?.get(message.id);
   return (
     <a
+      className="button"
+      data-look="quiet"
       href={linkTo({ kind: 'run', run: original ?? answered }, 'rerun')}
       title="Change the message, an instruction or a tool's arguments, and see what differs"
       onClick={(event) => {

@@ -8,7 +8,7 @@ import { Icon } from '../../ui/Icon';
 import { costShort, duration, number, plural, readable, tookWords } from '../../ui/format';
 import { useSize } from '../../ui/hooks';
 import { axisOf, ticksOf, type Row, type Turn } from './rows';
-import { detailOf, receiptOf, timesOf, type Step } from './steps';
+import { detailOf, receiptOf, statusPassed, timesOf, type Step } from './steps';
 import { callNumber, hueOf, STATUS_WORDS, STEP_ICONS, STEP_WORDS } from './words';
 
 const LAST_TICK = 0.5; // Of the axis: behind it there is no room for the words of a tick.
@@ -73,6 +73,7 @@ export function TreeRows({ rows, focus, at, isPast, chosen, matches, toggle, pic
     event.stopPropagation();
     act();
   };
+  const last = rows.findLast(({ kind }) => kind === 'turn')?.turn.message;
   const hasCosts = rows.some((row) => row.kind === 'step' && row.step.cost !== undefined);
   return (
     <>
@@ -99,6 +100,7 @@ export function TreeRows({ rows, focus, at, isPast, chosen, matches, toggle, pic
               top={(first + index) * ROW}
               isChosen={row.key === chosen}
               isActive={row.key === current}
+              isPassed={row.turn.message !== last}
               isFound={row.kind === 'step' && row.turn.message === focus && isFound(row.film, row.step)}
               at={isPast && row.turn.message === focus ? at : null}
               toggle={toggle}
@@ -154,6 +156,8 @@ type RowProps = {
   top: number;
   isChosen: boolean;
   isActive: boolean;
+  /** Another message follows the one that it is of. */
+  isPassed: boolean;
   isFound: boolean;
   /** The playhead, where it is in this message and not at its end. */
   at: number | null;
@@ -163,7 +167,7 @@ type RowProps = {
 };
 
 const RowView = memo(
-  function RowView({ id, row, top, isChosen, isActive, isFound, at, toggle, pick, setActive }: RowProps) {
+  function RowView({ id, row, top, isChosen, isActive, isPassed, isFound, at, toggle, pick, setActive }: RowProps) {
     const isOpen = 'isOpen' in row ? row.isOpen : null;
     const depth = row.kind === 'step' || row.kind === 'fold' ? row.depth + 1 : row.kind === 'note' ? 1 : 0;
     const choose = () => {
@@ -171,6 +175,8 @@ const RowView = memo(
       if (row.kind === 'step') pick(row.turn, row.step);
       else if (isOpen !== null) toggle(row.key, !isOpen);
     };
+    const step = row.kind === 'fold' ? row.steps[0]! : row.kind === 'step' ? row.step : null;
+    const status = row.kind === 'step' && isPassed ? statusPassed(row.film, row.step) : step?.status;
     const isLater = at !== null && row.kind === 'step' && row.step.since > at;
     return (
       <div
@@ -185,8 +191,8 @@ const RowView = memo(
         data-active={isActive || undefined}
         data-found={isFound || undefined}
         data-later={isLater || undefined}
-        data-kind={row.kind === 'step' ? hueOf(row.step) : row.kind === 'fold' ? hueOf(row.steps[0]!) : undefined}
-        data-status={row.kind === 'step' ? row.step.status : undefined}
+        data-kind={step && status ? hueOf({ ...step, status }) : undefined}
+        data-status={row.kind === 'step' ? status : undefined}
         style={{ top }}
         onClick={choose}
       >
@@ -203,7 +209,7 @@ const RowView = memo(
           >
             {isOpen !== null && <Icon name="chevron" />}
           </span>
-          <Name row={row} />
+          <Name row={row} status={status} />
         </span>
         <Figures row={row} at={at} />
       </div>
@@ -214,6 +220,7 @@ const RowView = memo(
     before.top === after.top &&
     before.isChosen === after.isChosen &&
     before.isActive === after.isActive &&
+    before.isPassed === after.isPassed &&
     before.isFound === after.isFound &&
     before.at === after.at &&
     sameRow(before.row, after.row),
@@ -228,7 +235,7 @@ function sameRow(one: Row, other: Row): boolean {
   return one.kind === other.kind;
 }
 
-function Name({ row }: { row: Row }) {
+function Name({ row, status = 'finished' }: { row: Row; status?: Step['status'] }) {
   switch (row.kind) {
     case 'turn':
       return (
@@ -247,7 +254,7 @@ function Name({ row }: { row: Row }) {
             <span className={number === null ? 'visually-hidden' : undefined}>{`${STEP_WORDS[step.kind]} `}</span>
             {number ?? (step.kind === 'agent' ? readable(step.name) : step.name)}
           </span>
-          {step.status !== 'finished' && <span className="tree-status">{STATUS_WORDS[step.status]}</span>}
+          {status !== 'finished' && <span className="tree-status">{STATUS_WORDS[status]}</span>}
           <span className="tree-detail">
             {step.error || [number === null ? '' : step.name, detailOf(row.film, step)].filter(Boolean).join(' · ')}
           </span>

@@ -3,7 +3,7 @@ import type { Film } from '../../film/film';
 import { joinFilms } from '../../film/joined';
 import { golden, longFilm } from '../../film/testFilms';
 import { axisOf, rowsOf, ticksOf, type Row, type Turn } from './rows';
-import { allSteps, receiptOf, stepNamed, stepNumber, stepsOf, timesOf, type Step } from './steps';
+import { allSteps, receiptOf, statusPassed, stepNamed, stepNumber, stepsOf, timesOf, type Step } from './steps';
 
 const outline = (steps: readonly Step[], depth = 0): string[] =>
   steps.flatMap((step) => [
@@ -115,6 +115,19 @@ test('an approval is a step inside of its answer, and never splits it', () => {
       "  text Text",
     ]
   `);
+});
+
+test('when the conversation has gone on with a message, an approval waits for nobody; other questions still do', () => {
+  const standing = (film: Film) => allSteps(film).map((step) => `${step.name}: ${statusPassed(film, step)}`);
+  const film = golden('approval');
+  expect(standing(film)).toEqual([
+    'tour: finished',
+    'Text: finished',
+    'send_invoice: answered',
+    'Approval of send_invoice: answered',
+  ]);
+  const waits = film.items.waits.map((wait) => ({ ...wait, is: { ...wait.is, kind: 'input' as const } }));
+  expect(standing({ ...film, items: { ...film.items, waits } })).toContain('tour: waiting');
 });
 
 test('what failed says so', () => {

@@ -37,7 +37,7 @@ export type Step = {
   /** In microseconds since the answer began. */
   start: number;
   end: number;
-  status: 'running' | 'finished' | 'failed' | 'waiting' | 'denied' | 'stopped';
+  status: 'running' | 'finished' | 'failed' | 'waiting' | 'answered' | 'denied' | 'stopped';
   /** Why it failed. */
   error: string;
   tokens: CallTokens;
@@ -78,6 +78,25 @@ export function stepNamed(film: Film, id: string | undefined): Step | null {
 }
 
 const byId = once((film: Film) => new Map(allSteps(film).map((step) => [step.id, step])));
+
+/** The steps that wait for approvals and nothing else. */
+const approvalSteps = once((film: Film): ReadonlySet<string> => {
+  const asked = new Set(film.items.waits.filter(({ is }) => is.kind === 'approval').map(({ is }) => is.call));
+  const found = new Set<string>();
+  // Children come after what they stand in.
+  for (const { id, status, call, children } of allSteps(film).toReversed()) {
+    if (status !== 'waiting') continue;
+    const inside = children.filter((child) => child.status === 'waiting');
+    if (inside.length ? inside.every((child) => found.has(child.id)) : asked.has(call)) found.add(id);
+  }
+  return found;
+});
+
+/** Return how a step stands when the conversation has gone on: the message that followed took the place of approvals. */
+export function statusPassed(film: Film, { id, kind, status }: Step): Step['status'] {
+  if (status !== 'waiting' || !approvalSteps(film).has(id)) return status;
+  return kind === 'agent' ? 'finished' : 'answered';
+}
 
 /** Return which step an entry is in, counted from 1, of how many. */
 export function stepNumber(film: Film, at: number): { number: number; of: number } {

@@ -81,6 +81,7 @@ export const STATUS_WORDS: Record<Step['status'], string> = {
   finished: 'Done',
   failed: 'Failed',
   waiting: 'Waiting',
+  answered: 'Answered',
   denied: 'Denied',
   stopped: 'Stopped',
 };
