@@ -35,9 +35,8 @@ def llm(name: str, **more: Any) -> LlmAgent:
     return LlmAgent(name=name, model=Scripted(), **more)
 
 
-def change(agent: LlmAgent) -> dict[str, Any]:
-    del agent
-    return {"model": OTHER, "instruction": "Changed."}
+def change(agent: BaseAgent) -> dict[str, Any]:
+    return {"model": OTHER, "instruction": "Changed."} if isinstance(agent, LlmAgent) else {}
 
 
 def _editor() -> BaseNode:
