@@ -28,6 +28,13 @@ GIVEN = """
 declare const app: string, chatId: string, run: string, server: string, threadId: string;
 declare const headers: Record<string, string>;
 declare const currentUser: any;
+declare const connection: import('@adk-prism/client').Connection;
+declare const picked: File, signal: AbortSignal, text: string;
+declare function show(share: number): void;
+declare const chat: {
+  messages: { id: string; role: string }[]; status: string;
+  sendMessage(message: { text: string; files?: { type: 'file'; url: string; mediaType: string; filename: string }[] }): Promise<void>;
+};
 declare const message: import('@adk-prism/client/ai').PrismUIMessage;
 declare const transport: import('@adk-prism/client/ai').PrismChatTransport;
 declare function render(state: unknown): void;

@@ -153,7 +153,8 @@ def _curl(words: list[str], place: Place) -> None:
     parser = ArgumentParser()
     for flag in ("-X", "-d", "-H"):
         parser.add_argument(flag, action="append" if flag == "-H" else "store")
-    parser.add_argument("-N", "-s", "-sN", action="store_true")
+    for flag in "Nsi":
+        parser.add_argument(f"-{flag}", action="store_true")
     parser.add_argument("url")
     given = parser.parse_args(words)
     headers = dict(text.split(": ", 1) for text in given.H or [])

@@ -135,6 +135,8 @@ async def test_it_answers_as_an_app_that_does_not_exist(tmp_path: Path) -> None:
 
 
 def _told(answer: Any) -> str:
+    if answer.headers.get("content-type", "").startswith("text/event-stream"):
+        return str(answer.text)
     body = answer.json() if answer.content else {}
     if isinstance(body, dict) and "error" in body:
         return str(body["error"]["message"])

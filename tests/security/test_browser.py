@@ -54,7 +54,9 @@ async def test_a_form_is_no_request(tmp_path: Path) -> None:
                     headers={**headers(BOB), "content-type": kind},
                     content=b'{"a":"b"}',
                 )
-                assert answer.status_code == 415, (name, kind, answer.text)
+                # Of tus, a header that no form can send has to be there.
+                wanted = 412 if path.startswith("/api/uploads") else 415
+                assert answer.status_code == wanted, (name, kind, answer.text)
         assert await everything(made) == before
 
 
