@@ -33,7 +33,9 @@ declare const picked: File, signal: AbortSignal, text: string;
 declare function show(share: number): void;
 declare const chat: {
   messages: { id: string; role: string }[]; status: string;
-  sendMessage(message: { text: string; files?: { type: 'file'; url: string; mediaType: string; filename: string }[] }): Promise<void>;
+  sendMessage(message: {
+    text: string; files?: { type: 'file'; url: string; mediaType: string; filename: string }[];
+  }): Promise<void>;
 };
 declare const message: import('@adk-prism/client/ai').PrismUIMessage;
 declare const transport: import('@adk-prism/client/ai').PrismChatTransport;

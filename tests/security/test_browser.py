@@ -47,7 +47,9 @@ async def test_a_form_is_no_request(tmp_path: Path) -> None:
             bodiless = path.endswith(("/stop", "/cancel", "/restore")) or path.startswith("/a2a/")
             if method not in ("POST", "PATCH") or bodiless:
                 continue
-            for kind in SIMPLE:
+            # OpenAI's clients send files as a form: there only the Origin, above, keeps other pages out.
+            kinds = [each for each in SIMPLE if path != "/v1/files" or "multipart" not in each]
+            for kind in kinds:
                 answer = await made.client.request(
                     method,
                     path_of(ROUTES[name], made.bobs),
