@@ -20,7 +20,7 @@ from adk_prism.log.entry import RunId
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Caller, may_see
 from adk_prism.server.identity.identity import CallerOf
-from adk_prism.server.problems import COPILOTKIT_PATH
+from adk_prism.server.problems import COPILOTKIT_PATH, TEXT_RESPONSES
 from adk_prism.server.request_bodies import AgentRoute, StrictRoute
 
 _TEXT = re.compile(r"(.+?)(?:-n\d+)?-text-\d+\.\d+")
@@ -29,7 +29,12 @@ _TEXT = re.compile(r"(.+?)(?:-n\d+)?-text-\d+\.\d+")
 
 def copilotkit_routes(context: Context, made: FollowUpMaker) -> APIRouter:
     """Return the router of CopilotKit's suggestions."""
-    router = APIRouter(prefix=COPILOTKIT_PATH, route_class=StrictRoute, tags=["CopilotKit"])
+    router = APIRouter(
+        prefix=COPILOTKIT_PATH,
+        route_class=StrictRoute,
+        tags=["CopilotKit"],
+        responses=TEXT_RESPONSES,
+    )
 
     async def find(caller: Caller, messages: Any) -> Sequence[str]:
         run = _last_run(messages)
