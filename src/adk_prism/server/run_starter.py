@@ -324,7 +324,7 @@ class RunStarter:
         """Return a message's content with the files that it refers to. Raise `UsageError`."""
         for attach in self.attach:
             content = await attach(content, origin, base)
-        if f'"{UPLOADED}'.encode() in bytes(content):
+        if f'"fileUri":"{UPLOADED}'.encode() in bytes(content):  # never inside of a text
             raise Unprocessable("The message names an uploaded file that does not exist.")
         return content
 

@@ -150,6 +150,30 @@ async def test_what_a_model_says_becomes_short_plain_lines(reply: Any, expected:
         assert len(told(server)) == (reply in FAILING), server.reports
 
 
+class Panic(BaseException):
+    """What a library may raise that wants to end everything."""
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), Panic()], ids=repr)
+async def test_a_function_that_exits_ends_nothing(error: BaseException) -> None:
+    """In a thread, on the loop, at once: the answer and the server stand, and the operator is told."""
+
+    def in_a_thread(request: FollowUpRequest) -> None:
+        raise error
+
+    async def on_the_loop(request: FollowUpRequest) -> None:
+        raise error
+
+    for function in (in_a_thread, on_the_loop):
+        plugins = [suggest_follow_ups(function)]
+        model = Scripted.saying("One.", "Two.")
+        async with local_server(agent(model), plugins=plugins) as server:
+            await server.say("Count")
+            assert await suggested(server) is None
+            assert len(told(server)) == 1
+            await server.say("On")
+
+
 async def test_titles_are_short_and_a_persons_own_wins() -> None:
     """Also while one is being made; taken back, it is the first message again, and none is made any more."""
     going, asked = asyncio.Event(), asyncio.Event()

@@ -127,7 +127,7 @@ async def test_users_of_open_webui_have_conversations_of_their_own() -> None:
 
 TASKS = [
     "### Task:\nGenerate a title.\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>",
-    "### Task:\nYou complete texts.\n### **Instructions**:\n<text>hi</text>",
+    "### Task:\nYou are an autocompletion system.\n### **Instructions**:\n<text>hi</text>",
     "Provide a concise, 5-word-or-less title for the conversation, and nothing else.\nConversation:\n",
     "Analyze this conversation and provide:\n1. The detected language of it\n2. A title",
 ]
@@ -145,6 +145,16 @@ async def test_what_clients_ask_a_model_beside_the_conversation_is_refused(task:
         quoted = [user("first"), assistant("One."), user(task)]
         assert "Two." in ((await _answer(client, quoted)).message.content or "")
         assert len(await server.context.log.list(app=APP)) == 2
+
+
+async def test_a_person_may_begin_with_a_task() -> None:
+    """Whoever pastes a prompt in the same form is answered."""
+    async with talking(Scripted.saying("One.", "Two.")) as (client, _):
+        for text in (
+            "### Task:\nSum up this.\n<text>a b c</text>",
+            "Provide a concise title for a",
+        ):
+            assert (await _answer(client, [user(text)])).message.content
 
 
 async def test_tools_of_the_agent_are_reasoning() -> None:

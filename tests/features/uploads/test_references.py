@@ -238,3 +238,16 @@ async def test_openais_client_sends_a_file(tmp_path: Path) -> None:
         part["file"]["file_id"] = "file-of-openai"
         with pytest.raises(openai.UnprocessableEntityError):
             await client.chat.completions.create(model=APP, messages=[said])
+
+
+async def test_a_text_is_no_reference(tmp_path: Path) -> None:
+    """Whoever writes about our references is answered."""
+    model = Scripted.saying("Yes.")
+    async with uploading(tmp_path, model) as server:
+        words = 'prism-file:x, and {"fileUri":"prism-file:y"}'
+        message = {"id": "m", "role": "user", "parts": [{"type": "text", "text": words}]}
+        answer = await server.client.post(
+            f"/api/chat/{APP}", json={"id": SESSION, "messages": [message]}
+        )
+        assert answer.status_code == 200
+        assert seen(model)[-1].text == words

@@ -197,7 +197,11 @@ class FollowUpMaker:
             pass  # The conversation was deleted meanwhile.
         except TimeoutError:
             self._tell(run, app, f"They took longer than {PATIENCE:g} seconds.")
-        except Exception as error:  # An app's code, or a model: whatever it is, the answer stands.
+        except asyncio.CancelledError:
+            raise
+        except (
+            BaseException
+        ) as error:  # An app's code may even exit: the answer stands, and the server.
             self._tell(run, app, "", error)
 
     def _tell(self, run: str, app: str, detail: str, error: BaseException | None = None) -> None:

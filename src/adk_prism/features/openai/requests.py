@@ -31,7 +31,7 @@ _USED = {
 """Fields that have their effect here, or need none."""
 
 _TASK = re.compile(
-    r"### Task:\n(?s:.*)<(?:chat_history|text)>"
+    r"### Task:\n(?:You are an autocompletion system|(?s:.*)<chat_history>)"
     r"|Provide a concise, 5-word-or-less title for the conversation"
     r"|Analyze this conversation and provide:\n1\. The detected language"
 )

@@ -46,9 +46,9 @@ class CostAnnotator:
         if self._is_live or not self._uses.calls or not total.says_cost or total.cost is None:
             return []
         about = self._prices.about
-        said = {"cost": total.cost} | {
+        shown = {"cost": total.cost} | {
             name: about[key]
             for key, name in (("currency", "currency"), ("asOf", "pricesAsOf"))
             if key in about
         }
-        return [fact.Annotated("cost", "cost", said, total.words(), "usage")]
+        return [fact.Annotated("cost", "cost", shown, total.words(), "usage")]
