@@ -1,6 +1,7 @@
 """The same hostile agents on adk-prism and on `adk api_server`: `python -m tests.security.compare_agents`.
 
-Prints the second table of `docs/security-tests.md`. A server that died is started again for the next agent.
+Prints a table, of which the second one of `docs/security-tests.md` is a shorter form. A server that died is
+started again for the next agent.
 """
 
 from __future__ import annotations
